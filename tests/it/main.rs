@@ -1,1 +1,12 @@
-//! The one integration test binary: the real `bundle` against real files, registries and clients.
+//! The one integration test binary; every file beside this one is a suite.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test fails by a panic and talks on stderr"
+)]
+
+mod harness;
+mod support;
