@@ -43,6 +43,7 @@ pub mod tag;
 pub mod version;
 
 // Floor 1: forms. Pure functions from value to value.
+pub mod yaml;
 
 // Floor 2: places. Disk and network, nowhere else.
 

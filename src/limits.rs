@@ -89,8 +89,10 @@ ceilings! {
     ArchiveHeaders = "archive-headers", MIB, false;
     /// Bytes of the header fields of a gzip stream.
     GzipHeader = "gzip-header", 64 * KIB, false;
-    /// Bytes of a file that is read as YAML.
+    /// Bytes of a YAML document.
     Yaml = "yaml", 16 * MIB, true;
+    /// Documents of a YAML file.
+    YamlDocuments = "yaml-documents", 10_000, true;
     /// Nodes of a YAML document, aliases counted each time.
     YamlNodes = "yaml-nodes", 250_000, true;
     /// Levels of nesting of a YAML document.

@@ -1,0 +1,509 @@
+//! From the parser's events to nodes: anchors, merge keys, duplicate keys and ceilings.
+//!
+//! One document at a time. Recursion is as deep as the document is nested, which [`Ceiling::YamlDepth`] bounds.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use granit_parser::{
+    ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag,
+};
+
+use crate::escape::shown;
+use crate::limits::{Ceiling, Limits};
+
+use super::budget::Budget;
+use super::characters::{next_foreign_break, small};
+use super::fault::{Fault, FaultKind};
+use super::mapping::Entries;
+use super::scalar;
+use super::{Key, Node, Style, Value};
+
+/// What a document may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rules {
+    /// Everything that Kubernetes takes.
+    Manifest,
+    /// No anchors, aliases, tags and merge keys.
+    Metadata,
+}
+
+/// The deepest nesting whatever the limits say: each level is a call on the stack.
+const DEPTH_MAX: u64 = 200;
+
+/// Returns the root of a document that begins on `line`, or None when there is nothing but comments.
+pub(super) fn compose(
+    text: &str,
+    line: u32,
+    limits: &Limits,
+    rules: Rules,
+) -> Result<Option<Node>, Fault> {
+    let depth = limits[Ceiling::YamlDepth].min(DEPTH_MAX);
+    let nesting = usize::try_from(depth)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
+    let options = granit_parser::options! {
+        // Kubernetes' reader cuts the stream into documents first, which parts a directive from its document.
+        disallow_directives: true,
+        block_scalar_eof_without_line_feed: true,
+        emit_comments: false,
+        flow_nesting_limit: nesting,
+        block_nesting_limit: nesting,
+    };
+    let mut composer = Composer {
+        parser: Parser::new_from_str_with_options(text, options),
+        text,
+        lines_before: line.saturating_sub(1),
+        foreign_break: next_foreign_break(text, 0),
+        anchors: HashMap::new(),
+        rules,
+        budget: Budget::new(limits, depth),
+    };
+    composer.document()
+}
+
+struct Composer<'t> {
+    parser: Parser<'t, StrInput<'t>>,
+    text: &'t str,
+    lines_before: u32,
+    /// The next character that ends a line for Kubernetes only.
+    foreign_break: Option<usize>,
+    /// The nodes that aliases can repeat, by the parser's number of their anchor.
+    anchors: HashMap<usize, Node>,
+    rules: Rules,
+    budget: Budget,
+}
+
+impl<'t> Composer<'t> {
+    fn document(&mut self) -> Result<Option<Node>, Fault> {
+        let mut root = None;
+        loop {
+            let (event, span) = self.next()?;
+            match event {
+                Event::StreamStart | Event::DocumentEnd => {}
+                Event::StreamEnd => {
+                    self.check_breaks_before(self.text.len())?;
+                    return Ok(root);
+                }
+                Event::DocumentStart(..) if root.is_none() => {
+                    let (event, span) = self.next()?;
+                    root = Some(self.node(event, span, 1)?);
+                }
+                _ => {
+                    let message = "Kubernetes does not read this document: it needs a line `---` before it, \
+                                   with nothing but a comment behind the dashes";
+                    return Err(self.fault(FaultKind::LostDocument, span.start, message));
+                }
+            }
+        }
+    }
+
+    /// Composes the node that an event begins; `depth` is the level that a collection here would have.
+    fn node(&mut self, event: Event<'t>, span: Span, depth: u64) -> Result<Node, Fault> {
+        self.budget
+            .make()
+            .map_err(|kind| self.over(kind, span.start))?;
+        let (node, anchor) = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.check_properties(anchor, tag.as_deref(), &span)?;
+                let (value, plain) = self.scalar(text, style, tag.as_deref(), &span)?;
+                if matches!(value, Value::Float(float) if !float.is_finite()) {
+                    let message = "a number that is infinite or NaN has no JSON; put it in quotes";
+                    return Err(self.fault(FaultKind::NotFinite, span.start, message));
+                }
+                (
+                    self.make(value, scalar_style(style), plain, span.start),
+                    anchor,
+                )
+            }
+            Event::SequenceStart(style, anchor, tag) => {
+                self.check_properties(anchor, tag.as_deref(), &span)?;
+                self.check_depth(depth, span.start)?;
+                let mut items = Vec::new();
+                loop {
+                    let (event, span) = self.next()?;
+                    if event == Event::SequenceEnd {
+                        break;
+                    }
+                    items.push(self.node(event, span, depth + 1)?);
+                }
+                (
+                    self.make(
+                        Value::Sequence(items),
+                        collection_style(style),
+                        None,
+                        span.start,
+                    ),
+                    anchor,
+                )
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                self.check_properties(anchor, tag.as_deref(), &span)?;
+                self.check_depth(depth, span.start)?;
+                let entries = self.entries(depth)?;
+                (
+                    self.make(
+                        Value::Mapping(entries),
+                        collection_style(style),
+                        None,
+                        span.start,
+                    ),
+                    anchor,
+                )
+            }
+            Event::Alias(id) => return self.alias(id, &span, depth),
+            _ => return Err(self.fault(FaultKind::Syntax, span.start, "a value is missing")),
+        };
+        if anchor != 0 {
+            self.keep(anchor, &node, span.start)?;
+        }
+        Ok(node)
+    }
+
+    /// Composes keys and values up to the end of their mapping.
+    fn entries(&mut self, depth: u64) -> Result<Vec<(Key, Node)>, Fault> {
+        let mut entries = Entries::default();
+        loop {
+            let (event, key_span) = self.next()?;
+            if event == Event::MappingEnd {
+                return Ok(entries.into_vec());
+            }
+            if is_merge_key(&event) {
+                self.check_plain("a merge key", key_span.start)?;
+                self.budget
+                    .make()
+                    .map_err(|kind| self.over(kind, key_span.start))?;
+                let (event, span) = self.next()?;
+                let is_alias = matches!(event, Event::Alias(_));
+                let value = self.node(event, span, depth + 1)?;
+                self.merge(&mut entries, value.value, is_alias, key_span.start)?;
+                continue;
+            }
+            let key = self.key(event, &key_span)?;
+            let (event, span) = self.next()?;
+            let value = self.node(event, span, depth + 1)?;
+            entries.insert(key, value)?;
+        }
+    }
+
+    /// Takes over the entries of merged mappings; of several the first wins, so they are taken from the last on.
+    fn merge(
+        &self,
+        entries: &mut Entries,
+        value: Value,
+        is_alias: bool,
+        at: Marker,
+    ) -> Result<(), Fault> {
+        let wrong = || {
+            self.fault(
+                FaultKind::BadMerge,
+                at,
+                "`<<` takes a mapping or a list of mappings",
+            )
+        };
+        match value {
+            Value::Mapping(merged) => entries.merge(merged),
+            Value::Sequence(items) if !is_alias => {
+                for item in items.into_iter().rev() {
+                    let Value::Mapping(merged) = item.value else {
+                        return Err(wrong());
+                    };
+                    entries.merge(merged);
+                }
+            }
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, event: Event<'t>, span: &Span) -> Result<Key, Fault> {
+        let at = span.start;
+        self.budget.make().map_err(|kind| self.over(kind, at))?;
+        let (value, plain) = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.check_properties(anchor, tag.as_deref(), span)?;
+                let (value, plain) = self.scalar(text, style, tag.as_deref(), span)?;
+                if anchor != 0 {
+                    let node = self.make(value.clone(), scalar_style(style), plain.clone(), at);
+                    self.keep(anchor, &node, at)?;
+                }
+                (value, plain)
+            }
+            Event::Alias(id) => {
+                let node = self.alias(id, span, self.budget.depth())?;
+                (node.value, node.plain)
+            }
+            _ => {
+                return Err(self.fault(
+                    FaultKind::BadKey,
+                    at,
+                    "a list or a mapping cannot be a key",
+                ));
+            }
+        };
+        let text = match value {
+            Value::String(text) => text,
+            Value::Bool(value) => value.to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::Float(value) => scalar::float_key(value),
+            Value::UInt(_) | Value::Null | Value::Sequence(_) | Value::Mapping(_) => {
+                let message = format!("{} cannot be a key; put it in quotes", value.kind_name());
+                return Err(self.fault(FaultKind::BadKey, at, message));
+            }
+        };
+        let (line, column) = self.place(at);
+        Ok(Key {
+            text: text.into_boxed_str(),
+            line,
+            column,
+            merged: false,
+            plain,
+        })
+    }
+
+    /// Returns the value of a scalar, and its text where the value does not keep it.
+    fn scalar(
+        &mut self,
+        text: Cow<'t, str>,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        span: &Span,
+    ) -> Result<(Value, Option<Box<str>>), Fault> {
+        if self.foreign_break.is_some() {
+            self.check_breaks_in(span, style)?;
+        }
+        let is_plain = style == ScalarStyle::Plain;
+        // The parser gives a value that is not written the text `~`.
+        let is_absent =
+            is_plain && tag.is_none() && span.byte_range().is_some_and(|range| range.is_empty());
+        let value = match tag {
+            Some(tag) => scalar::resolve_tagged(tag, &text).map_err(|message| {
+                self.fault(
+                    FaultKind::BadTag,
+                    span.start,
+                    format!("`{}` {message}", shown(&text)),
+                )
+            })?,
+            None if is_absent => Value::Null,
+            None if is_plain => return Ok(plain_scalar(text)),
+            None => Value::String(text.into_owned()),
+        };
+        Ok((value, None))
+    }
+
+    /// Repeats the node of an anchor.
+    fn alias(&mut self, id: usize, span: &Span, depth: u64) -> Result<Node, Fault> {
+        self.check_plain("an alias", span.start)?;
+        let Some(node) = self.anchors.get(&id) else {
+            let message = format!(
+                "`{}` repeats the value that it stands in",
+                self.shown_source(span.start)
+            );
+            return Err(self.fault(FaultKind::SelfAlias, span.start, message));
+        };
+        self.budget
+            .replay(node, depth)
+            .map_err(|kind| self.over(kind, span.start))
+    }
+
+    /// Keeps a node for the aliases that may come.
+    fn keep(&mut self, anchor: usize, node: &Node, at: Marker) -> Result<(), Fault> {
+        let kept = self.budget.keep(node).map_err(|kind| self.over(kind, at))?;
+        self.anchors.insert(anchor, kept);
+        Ok(())
+    }
+
+    fn make(&self, value: Value, style: Style, plain: Option<Box<str>>, at: Marker) -> Node {
+        let (line, column) = self.place(at);
+        Node {
+            value,
+            line,
+            column,
+            style,
+            plain,
+        }
+    }
+
+    fn next(&mut self) -> Result<(Event<'t>, Span), Fault> {
+        match self.parser.next_event() {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(error)) => Err(self.syntax(&error)),
+            None => Err(Fault::new(
+                FaultKind::Syntax,
+                (self.lines_before, 1),
+                "the document ends too early",
+            )),
+        }
+    }
+}
+
+/// Places, checks and faults.
+impl Composer<'_> {
+    fn place(&self, at: Marker) -> (u32, u32) {
+        let line = small(at.line()).saturating_add(self.lines_before);
+        (line, small(at.col()).saturating_add(1))
+    }
+
+    fn fault(&self, kind: FaultKind, at: Marker, message: impl Into<String>) -> Fault {
+        Fault::new(kind, self.place(at), message)
+    }
+
+    /// Makes the fault of a ceiling.
+    fn over(&self, kind: FaultKind, at: Marker) -> Fault {
+        let message = match &kind {
+            FaultKind::TooDeep { limit } => {
+                format!("the document is nested more than {limit} levels deep")
+            }
+            FaultKind::TooManyNodes { limit } => {
+                format!("the document has more than {limit} nodes")
+            }
+            _ => "aliases expand too far".to_owned(),
+        };
+        self.fault(kind, at, message)
+    }
+
+    fn syntax(&self, error: &ScanError) -> Fault {
+        let at = *error.marker();
+        match error.kind() {
+            ErrorKind::RecursionLimitExceeded => {
+                let limit = self.budget.depth();
+                self.over(FaultKind::TooDeep { limit }, at)
+            }
+            ErrorKind::UnknownAnchor => {
+                let message = format!("`{}` has no anchor before it", self.shown_source(at));
+                self.fault(FaultKind::UnknownAlias, at, message)
+            }
+            ErrorKind::DirectiveDisallowed => {
+                let message =
+                    "Kubernetes does not read directives (`%`) at the start of a document";
+                self.fault(FaultKind::Syntax, at, message)
+            }
+            kind => self.fault(FaultKind::Syntax, at, shown(&kind.to_string())),
+        }
+    }
+
+    fn check_depth(&self, depth: u64, at: Marker) -> Result<(), Fault> {
+        self.budget
+            .check_depth(depth)
+            .map_err(|kind| self.over(kind, at))
+    }
+
+    fn check_properties(&self, anchor: usize, tag: Option<&Tag>, span: &Span) -> Result<(), Fault> {
+        if anchor != 0 {
+            self.check_plain("an anchor", span.start)?;
+        }
+        if tag.is_some() {
+            self.check_plain("a tag", span.start)?;
+        }
+        Ok(())
+    }
+
+    fn check_plain(&self, what: &str, at: Marker) -> Result<(), Fault> {
+        match self.rules {
+            Rules::Manifest => Ok(()),
+            Rules::Metadata => Err(self.fault(
+                FaultKind::NotPlain,
+                at,
+                format!("{what} is not allowed in metadata"),
+            )),
+        }
+    }
+
+    /// Refuses a foreign line break between the last scalar and `end`: in a comment or between tokens.
+    fn check_breaks_before(&self, end: usize) -> Result<(), Fault> {
+        match self.foreign_break {
+            Some(offset) if offset < end => Err(self.foreign(offset)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses foreign line breaks in a scalar, unless it is quoted and they would be kept as they are.
+    fn check_breaks_in(&mut self, span: &Span, style: ScalarStyle) -> Result<(), Fault> {
+        let Some(range) = span.byte_range() else {
+            return Ok(());
+        };
+        self.check_breaks_before(range.start)?;
+        while let Some(offset) = self.foreign_break.filter(|offset| *offset < range.end) {
+            let is_quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
+            let before = self
+                .text
+                .get(..offset)
+                .and_then(|text| text.chars().next_back());
+            let mut from = self.text.get(offset..).unwrap_or_default().chars();
+            let (this, after) = (from.next().unwrap_or_default(), from.next());
+            let folds = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || c == '\\');
+            if !is_quoted || this == '\u{85}' || folds(before) || folds(after) {
+                return Err(self.foreign(offset));
+            }
+            self.foreign_break = next_foreign_break(self.text, offset + this.len_utf8());
+        }
+        Ok(())
+    }
+
+    fn foreign(&self, offset: usize) -> Fault {
+        let c = self
+            .text
+            .get(offset..)
+            .and_then(|text| text.chars().next())
+            .unwrap_or_default();
+        let place = super::characters::place(
+            self.text.get(..offset).unwrap_or_default(),
+            self.lines_before.saturating_add(1),
+        );
+        let code = u32::from(c);
+        let message = format!(
+            "U+{code:04X} ends a line for Kubernetes; write it as `\\u{code:04x}` in double quotes"
+        );
+        Fault::new(FaultKind::LineBreak, place, message)
+    }
+
+    /// Returns the alias that begins at a place, for messages.
+    fn shown_source(&self, at: Marker) -> String {
+        let rest = at
+            .byte_offset()
+            .and_then(|offset| self.text.get(offset..))
+            .unwrap_or_default();
+        let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | '}');
+        shown(rest.split(ends).next().unwrap_or_default())
+    }
+}
+
+/// Returns the value of an unquoted scalar, and its text unless the value is that text.
+fn plain_scalar(text: Cow<'_, str>) -> (Value, Option<Box<str>>) {
+    match scalar::resolve(&text) {
+        Some(value) => (value, Some(text.into())),
+        None => (Value::String(text.into_owned()), None),
+    }
+}
+
+/// Tells whether a key takes over the entries of other mappings; quoted it is a key like any other.
+fn is_merge_key(event: &Event<'_>) -> bool {
+    match event {
+        Event::Scalar(text, style, _, tag) if text == "<<" => match tag {
+            None => *style == ScalarStyle::Plain,
+            // The tag `!` by itself says "as if plain".
+            Some(tag) => {
+                tag.to_string() == "!"
+                    || tag.suffix_in_namespace(scalar::YAML_TAG).as_deref() == Some("merge")
+            }
+        },
+        _ => false,
+    }
+}
+
+fn scalar_style(style: ScalarStyle) -> Style {
+    match style {
+        ScalarStyle::Plain => Style::Plain,
+        ScalarStyle::SingleQuoted => Style::SingleQuoted,
+        ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
+        ScalarStyle::Literal => Style::Literal,
+        ScalarStyle::Folded => Style::Folded,
+    }
+}
+
+fn collection_style(style: StructureStyle) -> Style {
+    match style {
+        StructureStyle::Block => Style::Block,
+        StructureStyle::Flow => Style::Flow,
+    }
+}
