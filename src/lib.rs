@@ -29,6 +29,7 @@
 
 // Floor 0: words. Values with rules, no I/O.
 pub mod content;
+pub mod credential;
 pub mod digest;
 pub mod error;
 pub mod escape;
@@ -46,6 +47,7 @@ pub mod version;
 pub mod yaml;
 
 // Floor 2: places. Disk and network, nowhere else.
+pub mod store;
 
 // Floor 3: verbs. What needs more than one place.
 
