@@ -44,6 +44,9 @@ pub mod tag;
 pub mod version;
 
 // Floor 1: forms. Pure functions from value to value.
+pub mod bundle;
+pub mod finding;
+pub mod metadata;
 pub mod yaml;
 
 // Floor 2: places. Disk and network, nowhere else.
