@@ -1,10 +1,12 @@
 //! Credentials as values: what a registry may ask for, and the callback that finds it.
 //!
 //! A [`Secret`] cannot be printed, compared or serialised by accident. Where credentials come from is the caller's
-//! affair: [`Credentials`] is an async callback, asked again each time a token must be renewed.
+//! affair: [`Credentials`] is an async callback, asked again each time a token must be renewed. What a look-up has to
+//! say beside its answer goes to its [`Notes`], so that a refusal can name the places that were looked in.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 
@@ -63,7 +65,28 @@ type Find = dyn Fn(Repository) -> BoxFuture<'static, Result<Option<Found>>> + Se
 
 /// Finds the credential for a repository; none means anonymous.
 #[derive(Clone)]
-pub struct Credentials(Arc<Find>);
+pub struct Credentials {
+    find: Arc<Find>,
+    notes: Notes,
+}
+
+/// What the last look-up for each repository had to say: where it looked, which credential helper is missing.
+#[derive(Debug, Clone, Default)]
+pub struct Notes(Arc<Mutex<BTreeMap<Repository, Vec<String>>>>);
+
+impl Notes {
+    /// Replaces the notes on a repository; each is a fragment without secrets, fit for a message.
+    pub fn set(&self, repository: &Repository, notes: Vec<String>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(repository.clone(), notes);
+    }
+
+    /// Returns the notes on a repository.
+    pub fn of(&self, repository: &Repository) -> Vec<String> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(repository).cloned().unwrap_or_default()
+    }
+}
 
 impl Credentials {
     /// Takes a callback.
@@ -71,7 +94,18 @@ impl Credentials {
     where
         F: Fn(Repository) -> BoxFuture<'static, Result<Option<Found>>> + Send + Sync + 'static,
     {
-        Self(Arc::new(find))
+        Self::with_notes(Notes::default(), find)
+    }
+
+    /// Takes a callback that writes what it has to say to `notes`.
+    pub fn with_notes<F>(notes: Notes, find: F) -> Self
+    where
+        F: Fn(Repository) -> BoxFuture<'static, Result<Option<Found>>> + Send + Sync + 'static,
+    {
+        Self {
+            find: Arc::new(find),
+            notes,
+        }
     }
 
     /// Has no credentials for anybody.
@@ -93,7 +127,12 @@ impl Credentials {
 
     /// Finds the credential for a repository.
     pub async fn find(&self, repository: &Repository) -> Result<Option<Found>> {
-        (self.0)(repository.clone()).await
+        (self.find)(repository.clone()).await
+    }
+
+    /// Returns what the last look-up for a repository had to say, for the message when the registry refuses.
+    pub fn notes(&self, repository: &Repository) -> Vec<String> {
+        self.notes.of(repository)
     }
 }
 
@@ -114,5 +153,20 @@ mod tests {
             password: Secret::new("hunter2"),
         };
         assert!(!format!("{credential:?}").contains("hunter2"));
+    }
+
+    #[tokio::test]
+    async fn a_look_up_leaves_notes_for_its_repository_only() {
+        let notes = Notes::default();
+        let written = notes.clone();
+        let credentials = Credentials::with_notes(notes, move |repository| {
+            written.set(&repository, vec!["no entry in `a`".into()]);
+            Box::pin(async { Ok(None) })
+        });
+        let repository: Repository = "reg.io/a".parse().unwrap();
+        assert!(credentials.notes(&repository).is_empty());
+        assert!(credentials.find(&repository).await.unwrap().is_none());
+        assert_eq!(credentials.notes(&repository), ["no entry in `a`"]);
+        assert!(credentials.notes(&"reg.io/b".parse().unwrap()).is_empty());
     }
 }
