@@ -40,6 +40,7 @@ pub mod name;
 pub mod oci;
 pub mod path;
 pub mod reference;
+pub mod requirement;
 pub mod tag;
 pub mod version;
 

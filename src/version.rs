@@ -26,6 +26,12 @@ impl Version {
         !self.0.pre.is_empty()
     }
 
+    /// Tells whether this is a pre-release of the release that `other` is, or is itself a pre-release of.
+    pub fn is_prerelease_of(&self, other: &Self) -> bool {
+        let numbers = |version: &Self| (version.0.major, version.0.minor, version.0.patch);
+        self.is_prerelease() && numbers(self) == numbers(other)
+    }
+
     /// Parses a version that may have a leading `v`; tells whether one was taken off.
     pub fn parse_lenient(text: &str) -> Result<(Self, bool), Invalid> {
         match text.strip_prefix(['v', 'V']) {
