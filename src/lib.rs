@@ -46,6 +46,7 @@ pub mod version;
 
 // Floor 1: forms. Pure functions from value to value.
 pub mod bundle;
+pub mod expectation;
 pub mod finding;
 pub mod metadata;
 pub mod yaml;

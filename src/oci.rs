@@ -19,7 +19,7 @@ use crate::limits::{Ceiling, Limits};
 
 pub use config::{ImageConfig, RootFs, Runtime};
 pub use index::Index;
-pub use manifest::{Document, Manifest};
+pub use manifest::{Document, Manifest, ManifestBlob};
 
 /// Annotations and labels: sorted by key, so that they are always written in one order.
 pub type Annotations = BTreeMap<String, String>;

@@ -15,7 +15,7 @@ use crate::content::{Content, Spool};
 use crate::digest::Digest;
 use crate::error::{Error, Kind, Result};
 use crate::limits::{Ceiling, Limits};
-use crate::oci::{Descriptor, Document};
+use crate::oci::{Descriptor, Document, ManifestBlob};
 use crate::reference::Repository;
 use crate::tag::Tag;
 
@@ -44,17 +44,6 @@ pub struct RawManifest {
     pub bytes: Bytes,
     /// The media type under which they came; empty when there was none.
     pub media_type: String,
-}
-
-/// A manifest or index whose digest was checked, with its bytes: what `put` writes and `fetch_manifest` returns.
-#[derive(Debug, Clone)]
-pub struct ManifestBlob {
-    /// Describes the bytes.
-    pub descriptor: Descriptor,
-    /// The bytes; they alone have the digest.
-    pub bytes: Bytes,
-    /// What they mean.
-    pub document: Document,
 }
 
 /// How a store gives out a blob.
@@ -220,19 +209,6 @@ pub async fn fetch(
         );
     }
     Ok(content)
-}
-
-impl ManifestBlob {
-    /// Takes a manifest that was just written.
-    pub fn new(bytes: Vec<u8>, limits: &Limits) -> Result<Self> {
-        let document = Document::parse(&bytes, "", limits)?;
-        let descriptor = Descriptor::of(document.media_type(), &bytes);
-        Ok(Self {
-            descriptor,
-            bytes: bytes.into(),
-            document,
-        })
-    }
 }
 
 /// Says that a manifest is not here; the same words for every store.

@@ -1,5 +1,6 @@
 //! Image manifests, and telling them from indexes without ambiguity.
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -118,6 +119,30 @@ impl Document {
             Self::Manifest(manifest) => &manifest.media_type,
             Self::Index(index) => &index.media_type,
         }
+    }
+}
+
+/// A manifest or index whose digest was checked; what is written and what a checked read returns.
+#[derive(Debug, Clone)]
+pub struct ManifestBlob {
+    /// Describes the bytes.
+    pub descriptor: Descriptor,
+    /// The bytes; they alone have the digest.
+    pub bytes: Bytes,
+    /// What they mean.
+    pub document: Document,
+}
+
+impl ManifestBlob {
+    /// Takes a manifest that was just written.
+    pub fn new(bytes: Vec<u8>, limits: &Limits) -> Result<Self> {
+        let document = Document::parse(&bytes, "", limits)?;
+        let descriptor = Descriptor::of(document.media_type(), &bytes);
+        Ok(Self {
+            descriptor,
+            bytes: bytes.into(),
+            document,
+        })
     }
 }
 
