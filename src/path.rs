@@ -3,14 +3,17 @@
 //! One rule for packing and unpacking (P3): a path that cannot be written as it stands on Linux, macOS and Windows
 //! alike, or that two systems could take for two different files, is refused, never rewritten (spec/image.md, "Names").
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use caseless::Caseless as _;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::escape::is_unsafe;
+use crate::error::{Error, Kind};
+use crate::escape::{is_unsafe, shown_bytes};
 use crate::invalid::Invalid;
+use crate::limits::Ceiling;
 
 /// The longest path, in bytes.
 pub const PATH_MAX: usize = 1024;
@@ -27,6 +30,31 @@ pub const DEPTH_MAX: usize = 32;
 pub struct BundlePath(String);
 
 impl BundlePath {
+    /// Takes the name of a file or archive entry as a path, or says why a bundle cannot carry it.
+    ///
+    /// Packing and unpacking both admit names here, so both refuse with the same words (P3). A name that is too long or
+    /// too deep is [`Kind::Limit`], every other fault is [`Kind::Unsafe`].
+    pub fn admit(name: &[u8]) -> Result<Self, Error> {
+        let longest = name.split(|b| *b == b'/').map(<[u8]>::len).max();
+        let depth = name.split(|b| *b == b'/').count();
+        for (ceiling, found) in [
+            (Ceiling::Path, name.len()),
+            (Ceiling::PathComponent, longest.unwrap_or(0)),
+            (Ceiling::PathDepth, depth),
+        ] {
+            let found = found as u64;
+            if found > ceiling.default_value() {
+                return Err(Error::limit(ceiling, ceiling.default_value(), found)
+                    .at(format_args!("path `{}`", shown_bytes(name))));
+            }
+        }
+        let text = str::from_utf8(name).map_err(|_| {
+            Error::unsafe_content(format!("path `{}` is not UTF-8", shown_bytes(name)))
+        })?;
+        text.parse::<Self>()
+            .map_err(|invalid| invalid.of_kind(Kind::Unsafe))
+    }
+
     /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -63,6 +91,9 @@ impl BundlePath {
     ///
     /// Two different paths with one folded form collide: a bundle that has both is refused.
     pub fn folded(&self) -> String {
+        if self.0.is_ascii() {
+            return self.0.to_ascii_lowercase();
+        }
         // Compatibility normalisation and full case folding, twice: folding can undo a normal form.
         let once: String = self.0.nfkd().default_case_fold().nfkd().collect();
         once.chars().default_case_fold().nfkc().collect()
@@ -90,6 +121,37 @@ impl FromStr for BundlePath {
             component_fault(component).map_or(Ok(()), |why| Err(fail(why)))?;
         }
         Ok(Self(text.to_owned()))
+    }
+}
+
+/// The paths of one bundle, watched for two that some system would take for one.
+#[derive(Debug, Default)]
+pub struct Distinct {
+    by_fold: BTreeMap<String, BundlePath>,
+}
+
+impl Distinct {
+    /// Adds a path and the directories that hold it.
+    ///
+    /// Fails with [`Kind::Unsafe`] when an earlier path differs from it, or from one of those directories, by nothing
+    /// but case or Unicode form (spec/image.md, "Names").
+    pub fn add(&mut self, path: &BundlePath) -> Result<(), Error> {
+        let folded = path.folded();
+        match self.by_fold.get(&folded) {
+            Some(known) if known == path => return Ok(()),
+            Some(known) => {
+                return Err(Error::unsafe_content(format!(
+                    "`{known}` and `{path}` are one file where case or Unicode form is ignored"
+                ))
+                .file(path));
+            }
+            None => {}
+        }
+        if let Some(parent) = path.parent() {
+            self.add(&parent)?;
+        }
+        self.by_fold.insert(folded, path.clone());
+        Ok(())
     }
 }
 
@@ -252,6 +314,51 @@ mod tests {
         ] {
             let [a, b]: [BundlePath; 2] = [a.parse().unwrap(), b.parse().unwrap()];
             assert_eq!(a.folded(), b.folded(), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_name_from_outside_is_admitted_or_refused_by_its_kind_of_fault() {
+        assert_eq!(BundlePath::admit(b"a/b.yaml").unwrap().as_str(), "a/b.yaml");
+        for (name, kind, words) in [
+            ("a/".repeat(600).into_bytes(), Kind::Limit, "limit `path`"),
+            (vec![b'a'; 256], Kind::Limit, "limit `path-component` = 255"),
+            (b"a/".to_vec(), Kind::Unsafe, "empty component"),
+            (
+                "a/".repeat(33).into_bytes(),
+                Kind::Limit,
+                "limit `path-depth`",
+            ),
+            (b"a\xff".to_vec(), Kind::Unsafe, "not UTF-8"),
+            (b"../a".to_vec(), Kind::Unsafe, "`..`"),
+            (b"a\x1b".to_vec(), Kind::Unsafe, "U+001B"),
+        ] {
+            let error = BundlePath::admit(&name).unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.message().contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn paths_that_collide_are_found_in_names_of_files_and_of_directories() {
+        let add = |paths: &[&str]| -> Result<(), Error> {
+            let mut distinct = Distinct::default();
+            paths
+                .iter()
+                .try_for_each(|path| distinct.add(&path.parse().unwrap()))
+        };
+        add(&["a/x", "a/y", "a/x", "b/x"]).unwrap();
+        for bad in [
+            ["a/X.yaml", "a/x.yaml"],
+            ["A/x.yaml", "a/y.yaml"],
+            ["caf\u{e9}", "cafe\u{301}"],
+            ["a", "A/b"],
+        ] {
+            let error = add(&bad).unwrap_err();
+            assert_eq!(error.kind(), Kind::Unsafe);
+            let [first, second] = bad.map(|path| path.split('/').next().unwrap());
+            assert!(error.message().contains(first), "{error}");
+            assert!(error.message().contains(second), "{error}");
         }
     }
 
