@@ -48,10 +48,13 @@ pub mod version;
 pub mod bundle;
 pub mod expectation;
 pub mod finding;
+pub mod ignore;
 pub mod metadata;
+pub mod sensitive;
 pub mod yaml;
 
 // Floor 2: places. Disk and network, nowhere else.
+pub mod directory;
 pub mod store;
 
 // Floor 3: verbs. What needs more than one place.
