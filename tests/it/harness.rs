@@ -1,19 +1,12 @@
 //! The harness proves itself: a harness that sees nothing would let every other test pass.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::support::{
-    DockerRegistry, Http, PASSWORD, Sandbox, Snapshot, USER, bare_dir, bundle_dir, corpus,
+    DockerRegistry, Http, PASSWORD, Sandbox, Snapshot, USER, bare_dir, bundle_dir, corpus, failure,
 };
-
-/// Runs a test body that must fail and returns what it said.
-fn failure(body: impl FnOnce()) -> String {
-    let cause = catch_unwind(AssertUnwindSafe(body)).expect_err("nothing was noticed");
-    *cause.downcast::<String>().unwrap()
-}
 
 #[test]
 fn a_run_sees_only_the_environment_of_its_sandbox() {

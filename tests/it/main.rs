@@ -9,4 +9,5 @@
 )]
 
 mod harness;
+mod mock_registry;
 mod support;

@@ -10,17 +10,21 @@ mod certs;
 mod cmd;
 mod docker_registry;
 mod fetch;
-mod http;
+pub(crate) mod http;
 mod leaks;
+mod mock;
 mod ran;
 mod samples;
 mod sandbox;
 mod snapshot;
 mod tools;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 pub(crate) use certs::Certs;
 pub(crate) use docker_registry::{DockerRegistry, PASSWORD, USER};
 pub(crate) use http::Http;
+pub(crate) use mock::{Act, Auth, MockRegistry, Modes, Origin, Response, Tls, on};
 pub(crate) use ran::Ran;
 pub(crate) use samples::{bare_dir, bundle_dir, corpus};
 pub(crate) use sandbox::Sandbox;
@@ -33,4 +37,14 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         .iter()
         .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
     pairs.collect()
+}
+
+/// Runs a piece of a test that must fail, and returns what it said.
+#[track_caller]
+pub(crate) fn failure(body: impl FnOnce()) -> String {
+    let cause = catch_unwind(AssertUnwindSafe(body)).expect_err("nothing was noticed");
+    match cause.downcast::<String>() {
+        Ok(text) => *text,
+        Err(cause) => (*cause.downcast::<&str>().unwrap()).to_owned(),
+    }
 }

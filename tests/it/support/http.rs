@@ -4,6 +4,8 @@
 use reqwest::header::HeaderMap;
 use tokio::runtime::{Builder, Runtime};
 
+use super::Certs;
+
 /// One client, with its connections.
 pub(crate) struct Http {
     runtime: Runtime,
@@ -34,15 +36,27 @@ impl Answer {
 impl Http {
     /// Trusts the certificates in `ca` (PEM) and no others.
     pub(crate) fn new(ca: Option<&str>) -> Self {
+        Self::build(ca, None)
+    }
+
+    /// Trusts the authority of `certs` and shows its client certificate.
+    pub(crate) fn with_client_certificate(certs: &Certs) -> Self {
+        let pem = format!("{}{}", certs.client.cert, certs.client.key);
+        Self::build(Some(&certs.ca), Some(&pem))
+    }
+
+    fn build(ca: Option<&str>, identity: Option<&str>) -> Self {
         // Another thread may have been first; either way there is a provider now.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let trusted = ca.map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap());
-        let client = reqwest::Client::builder()
+        let mut builder = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
-            .tls_certs_only(trusted)
-            .build()
-            .unwrap();
+            .tls_certs_only(trusted);
+        if let Some(pem) = identity {
+            builder = builder.identity(reqwest::Identity::from_pem(pem.as_bytes()).unwrap());
+        }
+        let client = builder.build().unwrap();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         Self { runtime, client }
     }
