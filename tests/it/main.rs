@@ -10,4 +10,5 @@
 
 mod harness;
 mod mock_registry;
+mod spec;
 mod support;

@@ -1,0 +1,135 @@
+//! The fenced blocks of the specification: the first two words of the info string name the executor.
+
+use manifest_bundle::limits::Limits;
+use manifest_bundle::metadata::{self, Metadata};
+use manifest_bundle::path::BundlePath;
+use manifest_bundle::reference::Location;
+use manifest_bundle::yaml;
+
+use super::markdown::Block;
+use super::schemas::{All, json};
+use super::tables::same;
+
+/// Runs one block; the error says what does not hold.
+pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
+    let words: Vec<&str> = block.info.iter().map(String::as_str).collect();
+    match words[..] {
+        ["text", "grammar"] => grammar(block),
+        ["text", "bundle"] => directory(block),
+        ["yaml", "annotations", ..] => annotations(block, schemas),
+        _ => Err(format!("nothing executes a block `{}`", words.join(" "))),
+    }
+}
+
+/// Checks an `annotations.yaml`: `valid`, or `invalid=CODE` with the codes of all its findings.
+///
+/// The schema must be of the same opinion, unless `schema=accepts` says that it cannot see the fault.
+fn annotations(block: &Block, schemas: &All) -> Result<(), String> {
+    let limits = Limits::default();
+    let codes: Vec<&str> = match Metadata::parse(block.text.as_bytes(), &limits) {
+        Ok(_) => Vec::new(),
+        Err(findings) => findings.iter().map(|finding| finding.code).collect(),
+    };
+    let valid = block.has("valid");
+    let wanted: Vec<&str> = match block.value("invalid") {
+        Some(codes) if !valid => codes.split(',').collect(),
+        None if valid => Vec::new(),
+        _ => return Err("say either `valid` or `invalid=CODE`".into()),
+    };
+    same("the list of findings", codes, wanted)?;
+    let mut documents = yaml::documents(block.text.as_bytes(), &limits);
+    let document = documents.next().ok_or("there is no document")?;
+    let document = document.map_err(|fault| fault.to_string())?;
+    let accepted = schemas.check("annotations", &json(&document.root));
+    if valid {
+        accepted?;
+    } else {
+        let accepts = block.value("schema") == Some("accepts");
+        same("whether the schema accepts it", accepted.is_ok(), accepts)?;
+    }
+    if block.has("canonical") {
+        let (annotations, _) = metadata::parse(block.text.as_bytes(), &limits).unwrap();
+        let written = String::from_utf8(metadata::write(&annotations)).unwrap();
+        same("the canonical form", written, block.text.clone())?;
+    }
+    Ok(())
+}
+
+/// Checks the tree of a bundle: every file is where a bundle may have one.
+fn directory(block: &Block) -> Result<(), String> {
+    let mut above: Vec<&str> = Vec::new();
+    let mut files = Vec::new();
+    for line in block.text.lines() {
+        let name = line.trim_start();
+        let depth = (line.len() - name.len()) / 2;
+        above.truncate(depth);
+        if let Some(directory) = name.strip_suffix('/') {
+            above.push(directory);
+            continue;
+        }
+        let path = [above.get(1..).unwrap_or_default(), &[name]]
+            .concat()
+            .join("/");
+        files.push(path.parse::<BundlePath>().map_err(|e| e.to_string())?);
+    }
+    same(
+        "whether there is metadata",
+        files.iter().any(|path| path.as_str() == metadata::FILE),
+        true,
+    )?;
+    match files
+        .iter()
+        .find(|path| path.strip_prefix("manifests").is_none() && path.as_str() != metadata::FILE)
+    {
+        Some(path) => Err(format!("`{path}` has no place in a bundle")),
+        None => Ok(()),
+    }
+}
+
+/// Writes out every text that the grammar of a reference allows and parses it.
+fn grammar(block: &Block) -> Result<(), String> {
+    for line in block.text.lines() {
+        let texts = expand(line);
+        assert!(texts.len() > 1, "the grammar has optional parts");
+        for text in texts {
+            let text = [
+                ("HOST", "ghcr.io"),
+                ("PORT", "5000"),
+                ("REPOSITORY", "acme/etcd"),
+                ("TAG", "3.5.0"),
+                ("NAME", "3.5.0"),
+                ("DIRECTORY", "a/b"),
+                ("FILE", "b.tar"),
+                (
+                    "DIGEST",
+                    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+                ),
+            ]
+            .iter()
+            .fold(text, |text, (name, value)| text.replace(name, value));
+            let location: Location = text.parse().map_err(|e| format!("{text}: {e}"))?;
+            let printed = location.to_string();
+            same(
+                "what is printed",
+                &*printed,
+                text.trim_start_matches("oci://"),
+            )?;
+            if matches!(location, Location::Path(_) | Location::Stream) {
+                return Err(format!("`{text}` is taken for a path"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Expands `a[b]` to `a` and `ab`.
+fn expand(grammar: &str) -> Vec<String> {
+    let Some((before, rest)) = grammar.split_once('[') else {
+        return vec![grammar.to_owned()];
+    };
+    let (optional, after) = rest.split_once(']').unwrap();
+    let rest = expand(after);
+    let with = rest.iter().map(|rest| format!("{before}{optional}{rest}"));
+    let without = rest.iter().map(|rest| format!("{before}{rest}"));
+    with.chain(without).collect()
+}

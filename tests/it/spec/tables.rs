@@ -1,0 +1,423 @@
+//! The tables of the specification, each kind run by the function that its header names.
+
+use std::collections::BTreeSet;
+
+use manifest_bundle::error::Error;
+use manifest_bundle::limits::Ceiling;
+use manifest_bundle::metadata::{self, Metadata, key};
+use manifest_bundle::oci::Annotations;
+use manifest_bundle::reference::{Entry, Location, Registry};
+use manifest_bundle::tag::Tag;
+use manifest_bundle::version::Version;
+
+use super::markdown::{Table, code};
+use super::schemas::All;
+use super::words;
+
+/// Runs one table; returns what does not hold, with the line.
+pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, String)> {
+    let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
+    let row: fn(&[String], &All) -> Result<(), String> = match header[..] {
+        ["Reference", "Kind"] => kind,
+        ["Reference", "Registry", "Repository", "Tag", "Digest"] => parts,
+        ["Refused", "Proposed"] => refused,
+        ["Registry", "By itself"] => transport,
+        ["Reference", "Path", "Name", "Digest"] => layout,
+        ["Version", "Tag"] => version_tag,
+        ["Tag", "Is"] => tag,
+        ["Word", "Pattern", "Longest, in bytes"] => pattern,
+        ["Word", "Longest, in bytes"] => length,
+        ["Word", "Right", "Wrong"] => right_and_wrong,
+        ["Refused key", "Because"] => refused_key,
+        ["Key", "Required", "Value", "Example"] => return keys(table, schemas),
+        ["Escaped from", "To"] => return escaped(table),
+        ["Name", "Default", "Flag", "Bounds", "Why this value"] => return ceilings(table),
+        _ => {
+            return vec![(
+                table.line,
+                format!("{page} has a table {header:?} that nothing executes"),
+            )];
+        }
+    };
+    let mut faults = Vec::new();
+    for line in &table.rows {
+        if let Err(why) = row(&line.cells, schemas) {
+            faults.push((line.line, why));
+        }
+    }
+    if table.rows.is_empty() {
+        faults.push((table.line, "the table is empty".into()));
+    }
+    faults
+}
+
+/// Fails unless both are the same.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "its callers make both values for it"
+)]
+pub(super) fn same<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    found: T,
+    wanted: T,
+) -> Result<(), String> {
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(format!("{what} is {found:?}, the page says {wanted:?}"))
+    }
+}
+
+/// Returns what a cell holds as code; nothing when the cell is empty.
+fn optional(cell: &str) -> Result<Option<&str>, String> {
+    (!cell.is_empty()).then(|| code(cell)).transpose()
+}
+
+fn location(text: &str) -> Result<Location, String> {
+    let parsed: Location = text.parse().map_err(|e| format!("{e}"))?;
+    let printed = parsed.to_string();
+    let again: Location = printed.parse().map_err(|e| format!("{e}"))?;
+    same("what is printed and read again", again, parsed.clone())?;
+    Ok(parsed)
+}
+
+fn kind(cells: &[String], _: &All) -> Result<(), String> {
+    let found = match location(code(&cells[0])?)? {
+        Location::Stream => "stream",
+        Location::Path(_) => "path",
+        Location::Layout { .. } => "layout",
+        Location::Archive { .. } => "archive",
+        Location::Registry(_) => "registry",
+    };
+    same("the kind", found, &cells[1])
+}
+
+fn parts(cells: &[String], _: &All) -> Result<(), String> {
+    let Location::Registry(found) = location(code(&cells[0])?)? else {
+        return Err("this names no registry".into());
+    };
+    same(
+        "the registry",
+        &*found.repository.registry().to_string(),
+        code(&cells[1])?,
+    )?;
+    same("the repository", found.repository.path(), code(&cells[2])?)?;
+    same(
+        "the tag",
+        found.tag.as_ref().map(Tag::as_str),
+        optional(&cells[3])?,
+    )?;
+    let digest = found.digest.map(|digest| digest.to_string());
+    same("the digest", digest.as_deref(), optional(&cells[4])?)
+}
+
+fn refused(cells: &[String], _: &All) -> Result<(), String> {
+    let text = code(&cells[0])?;
+    let Err(invalid) = text.parse::<Location>() else {
+        return Err("this is accepted".into());
+    };
+    if invalid.to_string().contains("password") {
+        return Err("the refusal repeats a password".into());
+    }
+    same(
+        "the proposal",
+        invalid.hint.as_deref().unwrap_or_default(),
+        &cells[1],
+    )
+}
+
+fn transport(cells: &[String], _: &All) -> Result<(), String> {
+    let registry: Registry = code(&cells[0])?.parse().map_err(|e| format!("{e}"))?;
+    let found = if registry.is_loopback() {
+        "plain HTTP"
+    } else {
+        "TLS"
+    };
+    same("the transport", found, &cells[1])
+}
+
+fn layout(cells: &[String], _: &All) -> Result<(), String> {
+    let (Location::Layout { path, entry } | Location::Archive { path, entry }) =
+        location(code(&cells[0])?)?
+    else {
+        return Err("this names neither a layout nor an archive".into());
+    };
+    let Entry { name, digest } = entry;
+    same("the path", path.to_str(), Some(code(&cells[1])?))?;
+    same(
+        "the name",
+        name.as_ref().map(Tag::as_str),
+        optional(&cells[2])?,
+    )?;
+    let digest = digest.map(|digest| digest.to_string());
+    same("the digest", digest.as_deref(), optional(&cells[3])?)
+}
+
+fn version_tag(cells: &[String], _: &All) -> Result<(), String> {
+    let version: Version = code(&cells[0])?.parse().map_err(|e| format!("{e}"))?;
+    let tag = Tag::of_version(&version).map_err(|e| e.to_string())?;
+    same("the tag", tag.as_str(), code(&cells[1])?)?;
+    same("the tag's version", tag.version(), Some(version))
+}
+
+fn tag(cells: &[String], _: &All) -> Result<(), String> {
+    let tag: Tag = code(&cells[0])?.parse().map_err(|e| format!("{e}"))?;
+    let found = match tag.version() {
+        Some(version) => format!("version `{version}`"),
+        None if tag.is_referrers() => "referrers".into(),
+        None => "other".into(),
+    };
+    same("the tag", &*found, &cells[1])
+}
+
+fn pattern(cells: &[String], schemas: &All) -> Result<(), String> {
+    let word = words::find(&cells[0])?;
+    let schema = word.schema.ok_or("this word has no pattern")?;
+    same("the pattern", schemas.pattern(schema), code(&cells[1])?)?;
+    length(&[cells[0].clone(), cells[2].clone()], schemas)
+}
+
+fn length(cells: &[String], _: &All) -> Result<(), String> {
+    let found = words::longest(words::find(&cells[0])?);
+    same("the longest", &*found.to_string(), &cells[1])
+}
+
+fn right_and_wrong(cells: &[String], schemas: &All) -> Result<(), String> {
+    let word = words::find(&cells[0])?;
+    for (cell, right) in [(&cells[1], true), (&cells[2], false)] {
+        let text = code(cell)?;
+        same(
+            &format!("whether `{text}` is right"),
+            (word.parse)(text).is_ok(),
+            right,
+        )?;
+        if let Some(schema) = word.schema {
+            same(
+                &format!("whether the schema takes `{text}`"),
+                schemas.word(schema, text),
+                right,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The smallest metadata, with some keys added, replaced, or (without a value) taken away.
+fn with(pairs: &[(&str, Option<&str>)]) -> Annotations {
+    let smallest = [
+        (key::MEDIATYPE, "manifests"),
+        (key::PACKAGE, "etcd"),
+        (key::VERSION, "3.5.0"),
+        (key::OPERATOR_ID, "etcd-manager"),
+    ];
+    let mut all = Annotations::from(smallest.map(|(k, v)| (k.to_owned(), v.to_owned())));
+    for (key, value) in pairs {
+        match value {
+            Some(value) => all.insert((*key).to_owned(), (*value).to_owned()),
+            None => all.remove(*key),
+        };
+    }
+    all
+}
+
+/// Runs annotations through the library and the schema; returns the codes of the findings.
+///
+/// The two must agree on whether there is a fault at all.
+fn codes(annotations: Annotations, schemas: &All) -> Result<Vec<&'static str>, String> {
+    let document = serde_json::to_value(&annotations).unwrap();
+    let accepted = schemas.check("keys", &document);
+    match Metadata::of(annotations, &|_| 0) {
+        Ok(_) => accepted.map(|()| Vec::new()),
+        Err(_) if accepted.is_ok() => Err("the schema sees no fault".into()),
+        Err(findings) => Ok(findings.iter().map(|finding| finding.code).collect()),
+    }
+}
+
+fn refused_key(cells: &[String], schemas: &All) -> Result<(), String> {
+    let name = code(&cells[0])?;
+    let found = codes(with(&[(name, Some("x"))]), schemas)?;
+    same("the list of findings", found, vec!["metadata-key"])?;
+    let Err(findings) = Metadata::of(with(&[(name, Some("x"))]), &|_| 0) else {
+        return Err("it is accepted".into());
+    };
+    let reason = cells[1].split(';').next().unwrap_or_default();
+    let message = &findings[0].message;
+    let said = message.ends_with(reason) || name == key::OCI_CREATED;
+    same(&format!("whether {message:?} says why"), said, true)
+}
+
+/// The table of keys has every key of the code, and says what is required and what a value may be.
+fn keys(table: &Table, schemas: &All) -> Vec<(usize, String)> {
+    let mut faults = Vec::new();
+    let known = BTreeSet::from([
+        key::MEDIATYPE,
+        key::PACKAGE,
+        key::VERSION,
+        key::MANIFESTS,
+        key::METADATA,
+        key::OPERATOR_ID,
+        key::MIN_OPERATOR_VERSION,
+        key::MIN_KUBERNETES_VERSION,
+        key::CHANNELS,
+        key::PLACEHOLDERS,
+        key::OCI_VERSION,
+        key::OCI_TITLE,
+    ]);
+    let listed = table.rows.iter().map(|row| row.cells[0].trim_matches('`'));
+    if let Err(why) = same("the set of keys", listed.collect(), known) {
+        faults.push((table.line, why));
+    }
+    for row in &table.rows {
+        if let Err(why) = key_row(&row.cells, schemas) {
+            faults.push((row.line, why));
+        }
+    }
+    faults
+}
+
+fn key_row(cells: &[String], schemas: &All) -> Result<(), String> {
+    let (name, example) = (code(&cells[0])?, code(&cells[3])?);
+    let try_value = |value: &str| codes(with(&[(name, Some(value))]), schemas);
+    same(
+        "the list of findings for the example",
+        try_value(example)?,
+        vec![],
+    )?;
+    let without = codes(with(&[(name, None)]), schemas)?;
+    let required = if without == ["metadata-required"] {
+        "yes"
+    } else {
+        "no"
+    };
+    same("whether it is required", required, &cells[1])?;
+    // A value is a word, a list of channel names, any text, or one of some constants.
+    let (good, bad): (Vec<&str>, Vec<&str>) = match &*cells[2] {
+        "text" => (vec!["any ä", ""], vec![]),
+        "channel names" => (
+            vec!["stable", "a,b", " a ,\tb "],
+            vec!["", "a,", "A", "channel-a", "a b"],
+        ),
+        value if value.contains('`') => {
+            let constants = value.split(" or ").map(code);
+            (constants.collect::<Result<_, _>>()?, vec!["", "other"])
+        }
+        // The version is said twice, so that no other than the bundle's can be tried here.
+        "version" if name == key::OCI_VERSION => (vec![], vec!["", "9.9.9.9"]),
+        word => {
+            let word = words::find(word)?;
+            let texts = words::TEXTS.iter().copied();
+            texts.partition(|text| (word.parse)(text).is_ok())
+        }
+    };
+    for value in good {
+        same(
+            &format!("the list of findings for {value:?}"),
+            try_value(value)?,
+            vec![],
+        )?;
+    }
+    for value in bad {
+        if try_value(value)?.is_empty() {
+            return Err(format!("{value:?} is accepted"));
+        }
+    }
+    Ok(())
+}
+
+/// The table of escaped characters is what the writer does, for every character that a value may hold.
+fn escaped(table: &Table) -> Vec<(usize, String)> {
+    let mut ranges = Vec::new();
+    for row in &table.rows {
+        let point = |cell: &str| u32::from_str_radix(cell.trim_start_matches("U+"), 16).unwrap();
+        ranges.push(point(&row.cells[0])..=point(&row.cells[1]));
+    }
+    let (mut value, mut wanted) = (String::new(), String::new());
+    for c in ('\0'..=char::MAX).filter(|c| !c.is_control() && !matches!(c, '"' | '\\')) {
+        value.push(c);
+        let point = u32::from(c);
+        match point {
+            _ if !ranges.iter().any(|range| range.contains(&point)) => wanted.push(c),
+            0..=0xffff => wanted.extend(format!("\\u{point:04x}").chars()),
+            _ => wanted.extend(format!("\\U{point:08x}").chars()),
+        }
+    }
+    let text = metadata::write(&Annotations::from([("a.b".into(), value)]));
+    let text = String::from_utf8(text).unwrap();
+    let found = text.split('"').nth(1).unwrap();
+    let differ = found.chars().zip(wanted.chars()).find(|(a, b)| a != b);
+    match differ {
+        Some((a, b)) => vec![(
+            table.line,
+            format!("{a:?} is written where {b:?} should be"),
+        )],
+        None => Vec::new(),
+    }
+}
+
+/// The table of ceilings is the code's: all of them, in its order, with its numbers and words.
+fn ceilings(table: &Table) -> Vec<(usize, String)> {
+    let mut faults = Vec::new();
+    if table.rows.len() != Ceiling::ALL.len() {
+        faults.push((
+            table.line,
+            format!("there are {} ceilings in the code", Ceiling::ALL.len()),
+        ));
+    }
+    for (row, ceiling) in table.rows.iter().zip(Ceiling::ALL) {
+        let name = ceiling.name();
+        let flag = if ceiling.can_be_raised() {
+            format!("`--max-{name}`")
+        } else {
+            String::new()
+        };
+        let checks = [
+            same("the name", &*format!("`{name}`"), &row.cells[0]),
+            number(&row.cells[1]).and_then(|n| same("the default", ceiling.default_value(), n)),
+            same("the flag", &*flag, &row.cells[2]),
+            same("what it bounds", ceiling.about(), &row.cells[3]),
+            (!row.cells[4].is_empty())
+                .then_some(())
+                .ok_or("there is no reason".into()),
+            refusal(*ceiling),
+        ];
+        let failed = checks.into_iter().filter_map(Result::err);
+        faults.extend(failed.map(|why| (row.line, why)));
+    }
+    faults
+}
+
+/// What the page says of a refusal: it names the ceiling, its value and the flag.
+fn refusal(ceiling: Ceiling) -> Result<(), String> {
+    let value = ceiling.default_value();
+    let error = Error::limit(ceiling, value, value + 1);
+    let hint = error.detail().hint.clone().unwrap_or_default();
+    let flag = hint.contains(&format!("--max-{} ", ceiling.name()));
+    same(
+        "whether the hint names the flag",
+        flag,
+        ceiling.can_be_raised(),
+    )?;
+    let message = error.message();
+    if message.contains(ceiling.name()) && message.contains(&value.to_string()) {
+        Ok(())
+    } else {
+        Err(format!(
+            "the refusal {message:?} does not say which ceiling it is"
+        ))
+    }
+}
+
+/// Reads `1,024 MiB`.
+fn number(cell: &str) -> Result<u64, String> {
+    let (digits, unit) = match cell.split_once(' ') {
+        None => (cell, 1),
+        Some((digits, "KiB")) => (digits, 1024),
+        Some((digits, "MiB")) => (digits, 1024 * 1024),
+        Some((_, unit)) => return Err(format!("`{unit}` is no unit")),
+    };
+    let number: u64 = digits
+        .replace(',', "")
+        .parse()
+        .map_err(|_| format!("{cell} is no number"))?;
+    Ok(number * unit)
+}
