@@ -134,7 +134,7 @@ fn the_peak_of_memory_is_that_of_the_run() {
         .peak_rss();
     let script = "import sys; data = b'x' * (100 << 20); sys.exit(7)";
     let large = sandbox
-        .program("/usr/bin/python3", ["-ISc", script])
+        .program("python3", ["-ISc", script])
         .measured()
         .run();
     let large = large.assert_code(7).peak_rss();
@@ -351,4 +351,19 @@ fn skopeo_and_umoci_move_an_image_through_the_real_registry() {
         .ok();
     let text = std::fs::read_to_string(sandbox.path("unpacked/rootfs/f")).unwrap();
     assert_eq!(text, "text");
+}
+
+#[test]
+fn skopeo_gives_a_password_to_the_real_registry_over_tls() {
+    let sandbox = Sandbox::new();
+    let registry = DockerRegistry::htpasswd_tls();
+    let image = format!("docker://{}:1", registry.repository("image"));
+    sandbox.umoci(["init", "--layout", "in"]).ok();
+    sandbox.umoci(["new", "--image", "in:1"]).ok();
+    let ca = registry.ca_file();
+    let directory = format!("--dest-cert-dir={}", ca.parent().unwrap().display());
+    let copy = ["copy", &directory, "oci:in:1", &image];
+    sandbox.skopeo(copy).assert_code(1);
+    let user = format!("--dest-creds={USER}:{PASSWORD}");
+    sandbox.skopeo(copy.into_iter().chain([&*user])).ok();
 }

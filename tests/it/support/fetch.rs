@@ -25,11 +25,6 @@ pub(super) fn package(name: &str) -> Result<PathBuf, String> {
     if done.is_dir() {
         return Ok(done);
     }
-    for needed in ["apt-get", "dpkg-deb"] {
-        if on_path(needed).is_none() {
-            return Err(format!("there is no `{needed}` to fetch it with"));
-        }
-    }
     let apt = Apt::new(tools.join("apt")).map_err(io)?;
     let packages = apt.download(name)?;
     // Complete under another name first: what stands under the right one can be trusted.
@@ -70,10 +65,7 @@ impl Apt {
         if !had_lists || self.get(&install).is_err() {
             // Hooks of the system may fail an update whose lists have arrived: the install tells.
             let update = self.get(&["update"]);
-            self.get(&install).map_err(|e| match update {
-                Ok(()) => e,
-                Err(update) => format!("{update}\n{e}"),
-            })?;
+            self.get(&install).map_err(|e| update.err().unwrap_or(e))?;
             fs::write(&listed, "").map_err(|e| e.to_string())?;
         }
         let archives = self.archives().read_dir().map_err(|e| e.to_string())?;
@@ -99,6 +91,8 @@ impl Apt {
             "APT::Sandbox::User=root".to_owned(),
             "Acquire::Languages=none".to_owned(),
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
+            // A list that could not be fetched is the reason to report, not a package that is unknown.
+            "APT::Update::Error-Mode=any".to_owned(),
             "Acquire::Retries=2".to_owned(),
             "Acquire::http::Timeout=20".to_owned(),
         ];
@@ -113,7 +107,8 @@ impl Apt {
 
 /// Runs a program of the system; its last words are the error.
 fn run(program: &str, words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
-    let output = Command::new(program)
+    let found = on_path(program).ok_or(format!("there is no `{program}` to fetch it with"))?;
+    let output = Command::new(found)
         .args(words)
         .env("LC_ALL", "C")
         .env("DEBIAN_FRONTEND", "noninteractive")
