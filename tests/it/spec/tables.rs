@@ -1,12 +1,20 @@
 //! The tables of the specification, each kind run by the function that its header names.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::str::FromStr;
 
-use manifest_bundle::error::Error;
-use manifest_bundle::limits::Ceiling;
+use manifest_bundle::content::Spool;
+use manifest_bundle::directory::{self, ReadOptions};
+use manifest_bundle::error::{Error, Kind};
+use manifest_bundle::expectation::{self, Expectations, Outcome};
+use manifest_bundle::ignore::{self, Ignore};
+use manifest_bundle::invalid::Invalid;
+use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::metadata::{self, Metadata, key};
 use manifest_bundle::oci::Annotations;
 use manifest_bundle::reference::{Entry, Location, Registry};
+use manifest_bundle::requirement::Requirement;
 use manifest_bundle::tag::Tag;
 use manifest_bundle::version::Version;
 
@@ -28,6 +36,18 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Word", "Pattern", "Longest, in bytes"] => pattern,
         ["Word", "Longest, in bytes"] => length,
         ["Word", "Right", "Wrong"] => right_and_wrong,
+        ["Check", "Asked", "The bundle says", "Outcome"] => expectation,
+        ["Requirement", "Satisfied by", "Not satisfied by"] => requirement,
+        ["Refused requirement"] => refused_requirement,
+        ["Line of `.bundleignore`", "Leaves out", "Keeps"] => ignore_line,
+        ["By itself left out", "What it is"] => return built_in(table),
+        [
+            "In a bare source" | "In a declared source" | "Flattened",
+            "In the bundle",
+        ] => {
+            return source(table);
+        }
+        ["Exit code", "Kind", "Meaning"] => return exit_codes(table),
         ["Refused key", "Because"] => refused_key,
         ["Key", "Required", "Value", "Example"] => return keys(table, schemas),
         ["Escaped from", "To"] => return escaped(table),
@@ -151,6 +171,227 @@ fn layout(cells: &[String], _: &All) -> Result<(), String> {
     )?;
     let digest = digest.map(|digest| digest.to_string());
     same("the digest", digest.as_deref(), optional(&cells[3])?)
+}
+
+/// Returns the code spans of a cell that is a list of them.
+fn list(cell: &str) -> Result<Vec<&str>, String> {
+    cell.split(", ").map(code).collect()
+}
+
+fn expectation(cells: &[String], _: &All) -> Result<(), String> {
+    let name = cells[0].as_str();
+    let (asked, allow_unbound) = match cells[1].strip_suffix(" or none") {
+        Some(asked) => (optional(asked)?, true),
+        None => (optional(&cells[1])?, false),
+    };
+    fn parse<T: FromStr<Err = Invalid>>(text: Option<&str>) -> Result<Option<T>, String> {
+        text.map(str::parse)
+            .transpose()
+            .map_err(|e: Invalid| e.to_string())
+    }
+    let mut expected = Expectations {
+        allow_unbound,
+        ..Expectations::default()
+    };
+    let mut tag = None;
+    let key = match name {
+        "package" => {
+            expected.package = parse(asked)?;
+            key::PACKAGE
+        }
+        "version" => {
+            expected.version = parse(asked)?;
+            key::VERSION
+        }
+        "operator id" => {
+            expected.operator_id = parse(asked)?;
+            key::OPERATOR_ID
+        }
+        "minimum operator version" => {
+            expected.operator_version = parse(asked)?;
+            key::MIN_OPERATOR_VERSION
+        }
+        "Kubernetes version" => {
+            expected.kubernetes_version = parse(asked)?;
+            key::MIN_KUBERNETES_VERSION
+        }
+        "tag against version" => {
+            tag = parse::<Tag>(asked)?;
+            key::VERSION
+        }
+        _ => return Err(format!("`{name}` is no check")),
+    };
+    let metadata = Metadata::of(with(&[(key, optional(&cells[2])?)]), &|_| 0);
+    let metadata = metadata.map_err(|findings| findings[0].to_string())?;
+    let checks = expectation::check(&metadata, tag.as_ref(), &expected);
+    let check = checks.iter().find(|check| check.name == name);
+    let outcome = check.ok_or("there is no such check")?.outcome;
+    same("the outcome", outcome.name(), &*cells[3])?;
+    let refused = expectation::require(&checks)
+        .err()
+        .map(|error| error.kind());
+    let wanted = (outcome == Outcome::Failed).then_some(Kind::Refused);
+    same("the kind of the refusal", refused, wanted)
+}
+
+fn requirement(cells: &[String], _: &All) -> Result<(), String> {
+    let requirement: Requirement = code(&cells[0])?.parse().map_err(|e| format!("{e}"))?;
+    for (cell, satisfied) in [(&cells[1], true), (&cells[2], false)] {
+        for text in list(cell)? {
+            let version: Version = text.parse().map_err(|e| format!("{e}"))?;
+            let found = requirement.matches(&version);
+            same(&format!("whether {text} satisfies it"), found, satisfied)?;
+        }
+    }
+    Ok(())
+}
+
+fn refused_requirement(cells: &[String], _: &All) -> Result<(), String> {
+    match code(&cells[0])?.parse::<Requirement>() {
+        Ok(_) => Err("this is accepted".into()),
+        Err(_) => Ok(()),
+    }
+}
+
+fn ignore_line(cells: &[String], _: &All) -> Result<(), String> {
+    let mut ignore = Ignore::new(&[], &[], true).map_err(|e| e.to_string())?;
+    ignore
+        .enter("", code(&cells[0])?.as_bytes())
+        .map_err(|e| e.to_string())?;
+    for (cell, left_out) in [(&cells[1], true), (&cells[2], false)] {
+        for path in list(cell)? {
+            // As a walk does, from the root downwards: nothing below a directory that is left out is looked at.
+            let mut above: Vec<&Path> = Path::new(path).ancestors().collect();
+            above.pop();
+            let found = above
+                .iter()
+                .any(|p| ignore.rule(p, *p != Path::new(path)).is_some());
+            same(&format!("whether `{path}` is left out"), found, left_out)?;
+        }
+    }
+    Ok(())
+}
+
+/// The table of built-in rules is the code's list, in its order.
+fn built_in(table: &Table) -> Vec<(usize, String)> {
+    let cells = table.rows.iter().map(|row| list(&row.cells[0]));
+    let patterns = cells
+        .collect::<Result<Vec<_>, _>>()
+        .map(|lists| lists.concat());
+    let checked =
+        patterns.and_then(|patterns| same("the list", ignore::BUILT_IN.to_vec(), patterns));
+    checked
+        .err()
+        .into_iter()
+        .map(|why| (table.line, why))
+        .collect()
+}
+
+/// Makes a source of the files in the first column and reads it; the second says what becomes of each.
+fn source(table: &Table) -> Vec<(usize, String)> {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("source");
+    for row in &table.rows {
+        let file = root.join(code(&row.cells[0]).unwrap());
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "a: b\n").unwrap();
+    }
+    let options = ReadOptions {
+        flatten: table.header[0] == "Flattened",
+        ..ReadOptions::default()
+    };
+    let mut spool = Spool::new(directory.path());
+    let source = directory::read(&root, &options, &Limits::default(), &mut spool).unwrap();
+    let mut faults = Vec::new();
+    if source.declared != (table.header[0] == "In a declared source") {
+        faults.push((table.line, "the source is of the other kind".into()));
+    }
+    let mut carried = 0;
+    for row in &table.rows {
+        let path = code(&row.cells[0]).unwrap();
+        let left_out = source
+            .left_out
+            .iter()
+            .find(|left_out| left_out.path == path);
+        let found = match left_out {
+            Some(left_out) => format!("left out: {}", left_out.rule),
+            None => {
+                carried += 1;
+                let renamed = source.renamed.iter().find(|(from, _)| from == path);
+                let below = if source.declared { "" } else { "manifests/" };
+                let to = renamed.map_or_else(|| format!("{below}{path}"), |(_, to)| to.to_string());
+                let carries = source.files.keys().any(|file| file.as_str() == to);
+                format!(
+                    "`{}`",
+                    if carries {
+                        to
+                    } else {
+                        format!("{to} is missing")
+                    }
+                )
+            }
+        };
+        if let Err(why) = same("what becomes of it", &*found, &row.cells[1]) {
+            faults.push((row.line, why));
+        }
+    }
+    if carried != source.files.len() {
+        faults.push((
+            table.line,
+            format!("there are other files: {:?}", source.files),
+        ));
+    }
+    faults
+}
+
+/// The table of exit codes has every kind of failure, with its own name and code.
+fn exit_codes(table: &Table) -> Vec<(usize, String)> {
+    let listed = table.rows.iter().filter(|row| !row.cells[1].is_empty());
+    let listed: BTreeSet<(&str, String)> = listed
+        .map(|row| (row.cells[0].as_str(), row.cells[1].clone()))
+        .collect();
+    let known = KINDS.map(|kind| (exit_code(kind), format!("`{}`", kind.name())));
+    let checked = same("the set of codes and kinds", listed, known.into());
+    checked
+        .err()
+        .into_iter()
+        .map(|why| (table.line, why))
+        .collect()
+}
+
+const KINDS: [Kind; 13] = [
+    Kind::Usage,
+    Kind::NotFound,
+    Kind::Denied,
+    Kind::Unreachable,
+    Kind::Protocol,
+    Kind::Mismatch,
+    Kind::Unsafe,
+    Kind::Limit,
+    Kind::Refused,
+    Kind::Invalid,
+    Kind::Io,
+    Kind::Conflict,
+    Kind::Interrupted,
+];
+
+/// The codes as they were promised. A kind that is new does not compile here, and wants a row in the table.
+fn exit_code(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Usage => "2",
+        Kind::NotFound => "3",
+        Kind::Denied => "4",
+        Kind::Unreachable => "5",
+        Kind::Protocol => "6",
+        Kind::Mismatch => "7",
+        Kind::Unsafe => "8",
+        Kind::Limit => "9",
+        Kind::Refused => "10",
+        Kind::Invalid => "11",
+        Kind::Io => "12",
+        Kind::Conflict => "13",
+        Kind::Interrupted => "130, 143",
+    }
 }
 
 fn version_tag(cells: &[String], _: &All) -> Result<(), String> {
