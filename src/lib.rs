@@ -55,6 +55,7 @@ pub mod yaml;
 
 // Floor 2: places. Disk and network, nowhere else.
 pub mod directory;
+pub mod docker_config;
 pub mod store;
 
 // Floor 3: verbs. What needs more than one place.
