@@ -10,5 +10,6 @@
 
 mod harness;
 mod mock_registry;
+mod registry;
 mod spec;
 mod support;

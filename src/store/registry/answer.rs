@@ -1,0 +1,417 @@
+//! What a server answered: its head, its body up to a ceiling, and what a refusal says in its own words.
+
+use bytes::{Bytes, BytesMut};
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderMap, HeaderName, RETRY_AFTER};
+use serde_json::Value;
+use url::Url;
+
+use crate::error::{Error, Kind, Result};
+use crate::escape::shown;
+use crate::limits::Ceiling;
+
+use super::location::shown_origin;
+use super::retry::{Again, Failure, RETRY_AFTER_MAX, retry_after};
+use super::time::Time;
+
+/// How much of a server's own words is shown, in bytes.
+const WORDS_MAX: usize = 1024;
+
+/// Everything of an answer but its body.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    /// Where the answer came from, after redirects.
+    pub(super) url: Url,
+    /// Whether it came from another origin than the registry's, or by way of one.
+    pub(super) away: bool,
+}
+
+impl Head {
+    /// Returns a header that stands there once and is text.
+    pub(super) fn header(&self, name: &HeaderName) -> Option<&str> {
+        let mut values = self.headers.get_all(name).iter();
+        let first = values.next()?.to_str().ok()?;
+        values.next().is_none().then_some(first)
+    }
+
+    /// Returns the media type in lower case, without its parameters; empty when there is none.
+    pub(super) fn media_type(&self) -> String {
+        let value = self.header(&CONTENT_TYPE).unwrap_or_default();
+        let bare = value.split(';').next().unwrap_or_default();
+        bare.trim().to_ascii_lowercase()
+    }
+
+    /// Refuses an answer whose bytes are not the ones that were asked for, but coded.
+    pub(super) fn check_coding(&self) -> Result<()> {
+        match self.header(&CONTENT_ENCODING) {
+            None if !self.headers.contains_key(CONTENT_ENCODING) => Ok(()),
+            Some("" | "identity") => Ok(()),
+            coding => Err(Error::protocol(format!(
+                "the answer is coded (`{}`), which was not asked for",
+                shown(coding.unwrap_or("?"))
+            ))),
+        }
+    }
+
+    /// Returns how long the server asks to wait.
+    pub(super) fn retry_after(&self, time: &Time) -> Option<std::time::Duration> {
+        let date = self
+            .header(&DATE)
+            .and_then(|date| httpdate::parse_http_date(date).ok());
+        retry_after(self.header(&RETRY_AFTER)?, date.or_else(|| time.wall()))
+    }
+}
+
+/// An answer with its body.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) head: Head,
+    pub(super) body: Bytes,
+}
+
+impl Reply {
+    pub(super) fn status(&self) -> StatusCode {
+        self.head.status
+    }
+
+    pub(super) fn header(&self, name: &HeaderName) -> Option<&str> {
+        self.head.header(name)
+    }
+
+    /// Reads the body as JSON; `what` is what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Protocol`] for anything else: a login page, an empty body.
+    pub(super) fn json<T: serde::de::DeserializeOwned>(&self, what: &str) -> Result<T> {
+        self.check_no_html(what)?;
+        serde_json::from_slice(&self.body).map_err(|error| {
+            Error::protocol(format!(
+                "the answer is no {what}: {}",
+                shown(&error.to_string())
+            ))
+        })
+    }
+
+    /// Refuses a web page where something else was asked for.
+    pub(super) fn check_no_html(&self, what: &str) -> Result<()> {
+        match html_title(&self.head, &self.body) {
+            None => Ok(()),
+            Some(title) => Err(Error::protocol(format!("HTML instead of {what}{title}"))
+                .hint("a login page or a captive portal answers in the registry's place")),
+        }
+    }
+
+    /// Tells whether the error answer has a code, such as `BLOB_UNKNOWN`.
+    pub(super) fn has_code(&self, code: &str) -> bool {
+        codes(&self.body).iter().any(|(found, _)| found == code)
+    }
+
+    /// Turns an answer that is no success into an error that says what could not be done.
+    pub(super) fn refused(&self, doing: &str, time: &Time) -> Failure {
+        let status = self.status();
+        let codes = codes(&self.body);
+        let has = |code: &str| codes.iter().any(|(found, _)| found == code);
+        let said = words(&self.head, &self.body, &codes);
+        let from = if self.head.away {
+            format!("{} answered ", shown_origin(&self.head.url))
+        } else {
+            String::new()
+        };
+        let message = format!("{doing}: {from}{}{said}", status_text(status));
+        let asked = self.head.retry_after(time);
+        let error = |kind| Error::new(kind, message.clone());
+        match status.as_u16() {
+            429 => throttled(&message, asked),
+            _ if has("TOOMANYREQUESTS") => throttled(&message, asked),
+            408 | 425 | 500 | 502 | 503 | 504 => Failure {
+                error: error(Kind::Unreachable).retryable(),
+                again: Again::Wait(asked),
+            },
+            511 => error(Kind::Unreachable)
+                .hint("this network asks to sign in first (a captive portal)")
+                .into(),
+            500.. => error(Kind::Unreachable).into(),
+            401 | 403 => error(Kind::Denied).into(),
+            404 => error(Kind::NotFound).into(),
+            _ if has("DIGEST_INVALID") || has("SIZE_INVALID") => error(Kind::Mismatch).into(),
+            413 => error(Kind::Protocol)
+                .hint("the registry, or a proxy before it, refuses this size")
+                .into(),
+            _ => error(Kind::Protocol).into(),
+        }
+    }
+}
+
+/// Says that the server counts requests and has counted enough.
+fn throttled(message: &str, asked: Option<std::time::Duration>) -> Failure {
+    let wait = match asked {
+        Some(asked) => format!("; it asks to wait {} s", asked.as_secs()),
+        None => String::new(),
+    };
+    let error = Error::new(Kind::Unreachable, format!("{message}: rate limited{wait}")).retryable();
+    let error = match asked {
+        Some(asked) if asked > RETRY_AFTER_MAX => {
+            error.hint(format!("try again after {} s", asked.as_secs()))
+        }
+        _ => error.hint("try again later, or log in: registries limit anonymous callers first"),
+    };
+    Failure {
+        error,
+        again: Again::Throttled(asked),
+    }
+}
+
+/// Returns a status as `404 Not Found`.
+fn status_text(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
+}
+
+/// Reads the codes and messages of an error answer (distribution-spec, "Error codes"); none if it is not one.
+fn codes(body: &[u8]) -> Vec<(String, String)> {
+    let Ok(Value::Object(answer)) = serde_json::from_slice::<Value>(body) else {
+        return Vec::new();
+    };
+    let text = |value: &Value, name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let errors = answer.get("errors").and_then(Value::as_array);
+    errors
+        .into_iter()
+        .flatten()
+        .take(4)
+        .map(|error| (text(error, "code"), text(error, "message")))
+        .collect()
+}
+
+/// Returns what the server says about its refusal, escaped, with a colon before it.
+fn words(head: &Head, body: &[u8], codes: &[(String, String)]) -> String {
+    let words = if !codes.is_empty() {
+        let one = |(code, message): &(String, String)| match message.as_str() {
+            "" => code.clone(),
+            message => format!("{code}: {message}"),
+        };
+        codes.iter().map(one).collect::<Vec<_>>().join("; ")
+    } else if let Some(title) = html_title(head, body) {
+        return format!(", with an HTML page{title}");
+    } else {
+        String::from_utf8_lossy(body.get(..WORDS_MAX).unwrap_or(body))
+            .trim()
+            .to_owned()
+    };
+    match shown(&words) {
+        words if words.is_empty() => words,
+        words => format!(": {words}"),
+    }
+}
+
+/// Returns the title of an HTML page, escaped and with a blank before it; nothing when it is none.
+fn html_title(head: &Head, body: &[u8]) -> Option<String> {
+    let start = body.trim_ascii_start();
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let looks = |prefix: &[u8]| {
+        start
+            .get(..prefix.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    };
+    if head.media_type() != "text/html" && !looks(b"<!doctype") && !looks(b"<html") {
+        return None;
+    }
+    let text = String::from_utf8_lossy(body.get(..8 * WORDS_MAX).unwrap_or(body));
+    let title = text
+        .split_once("<title>")
+        .and_then(|(_, rest)| rest.split_once("</title>"))
+        .map(|(title, _)| title.trim());
+    Some(match title {
+        Some(title) if !title.is_empty() => format!(" (`{}`)", shown(title)),
+        _ => String::new(),
+    })
+}
+
+/// Collects a body that must not be longer than a ceiling.
+#[derive(Debug)]
+pub(super) struct Collector {
+    bytes: BytesMut,
+    max: u64,
+    ceiling: Ceiling,
+    /// Whether what is too much is cut off instead of refused: for error answers.
+    cuts: bool,
+}
+
+impl Collector {
+    pub(super) fn new(ceiling: Ceiling, max: u64) -> Self {
+        Self {
+            bytes: BytesMut::new(),
+            max,
+            ceiling,
+            cuts: ceiling == Ceiling::ErrorBody,
+        }
+    }
+
+    /// Adds a piece; tells whether there is room for more.
+    pub(super) fn add(&mut self, piece: &[u8]) -> Result<bool> {
+        let room = self.max.saturating_sub(self.bytes.len() as u64);
+        if piece.len() as u64 <= room {
+            self.bytes.extend_from_slice(piece);
+            return Ok(true);
+        }
+        if !self.cuts {
+            let found = self.max.saturating_add(1);
+            return Err(Error::limit(self.ceiling, self.max, found));
+        }
+        let room = usize::try_from(room).unwrap_or(0);
+        self.bytes
+            .extend_from_slice(piece.get(..room).unwrap_or_default());
+        Ok(false)
+    }
+
+    pub(super) fn finish(self) -> Bytes {
+        self.bytes.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(status: u16, media_type: &str, body: &str) -> Reply {
+        let mut headers = HeaderMap::new();
+        if !media_type.is_empty() {
+            headers.insert(CONTENT_TYPE, media_type.parse().unwrap());
+        }
+        Reply {
+            head: Head {
+                status: StatusCode::from_u16(status).unwrap(),
+                headers,
+                url: "https://cdn.example:1/x?token=hunter2".parse().unwrap(),
+                away: false,
+            },
+            body: Bytes::copy_from_slice(body.as_bytes()),
+        }
+    }
+
+    fn refused(reply: &Reply) -> (Kind, bool, String) {
+        let failure = reply.refused(
+            "cannot x",
+            &Time::new(
+                || std::time::Duration::ZERO,
+                |_| Box::pin(std::future::ready(())),
+            ),
+        );
+        let again = failure.again != Again::Never;
+        (failure.error.kind(), again, failure.error.to_string())
+    }
+
+    #[test]
+    fn a_refusal_is_mapped_by_its_status_first_and_then_by_its_code() {
+        let json = |code: &str| format!(r#"{{"errors":[{{"code":"{code}","message":"m"}}]}}"#);
+        for (status, code, kind, again) in [
+            (400, "NAME_INVALID", Kind::Protocol, false),
+            (400, "DIGEST_INVALID", Kind::Mismatch, false),
+            (400, "TOOMANYREQUESTS", Kind::Unreachable, true),
+            (401, "UNAUTHORIZED", Kind::Denied, false),
+            (403, "DENIED", Kind::Denied, false),
+            (404, "MANIFEST_UNKNOWN", Kind::NotFound, false),
+            (405, "UNSUPPORTED", Kind::Protocol, false),
+            (408, "X", Kind::Unreachable, true),
+            (409, "X", Kind::Protocol, false),
+            (413, "X", Kind::Protocol, false),
+            (425, "X", Kind::Unreachable, true),
+            (429, "X", Kind::Unreachable, true),
+            (500, "UNKNOWN", Kind::Unreachable, true),
+            (501, "X", Kind::Unreachable, false),
+            (502, "X", Kind::Unreachable, true),
+            (503, "X", Kind::Unreachable, true),
+            (504, "X", Kind::Unreachable, true),
+            (505, "X", Kind::Unreachable, false),
+            (507, "X", Kind::Unreachable, false),
+            (511, "X", Kind::Unreachable, false),
+        ] {
+            let (found, repeated, said) = refused(&reply(status, "application/json", &json(code)));
+            assert_eq!((found, repeated), (kind, again), "{status} {code}");
+            assert!(said.contains(&format!("{code}: m")), "{said}");
+            assert!(said.contains(&status.to_string()), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_quoted_in_its_own_words_but_harmless() {
+        for (media_type, body, want) in [
+            (
+                "text/plain",
+                "no space",
+                "cannot x: 400 Bad Request: no space",
+            ),
+            (
+                "application/json",
+                "slow down",
+                "cannot x: 400 Bad Request: slow down",
+            ),
+            ("application/json", "{}", "cannot x: 400 Bad Request: {}"),
+            ("", "", "cannot x: 400 Bad Request"),
+            (
+                "text/plain",
+                "a\u{1b}[2Jb",
+                "cannot x: 400 Bad Request: a\\u{1b}[2Jb",
+            ),
+            (
+                "text/html",
+                "<html><title>Sign\u{7} in</title>",
+                "cannot x: 400 Bad Request, with an HTML page (`Sign\\u{7} in`)",
+            ),
+            (
+                "",
+                "<!DOCTYPE html><p>",
+                "cannot x: 400 Bad Request, with an HTML page",
+            ),
+            (
+                "application/json",
+                r#"{"errors":[{"code":"A"},{"code":"B","message":"b"},7]}"#,
+                "cannot x: 400 Bad Request: A; B: b; ",
+            ),
+        ] {
+            assert_eq!(refused(&reply(400, media_type, body)).2, want, "{body}");
+        }
+        let long = refused(&reply(400, "", &"x".repeat(100_000))).2;
+        assert!(long.len() < WORDS_MAX + 100, "{}", long.len());
+        let mut away = reply(403, "application/xml", "<Error/>");
+        away.head.away = true;
+        let said = refused(&away).2;
+        assert_eq!(
+            said,
+            "cannot x: https://cdn.example:1 answered 403 Forbidden: <Error/>"
+        );
+    }
+
+    #[test]
+    fn a_web_page_is_no_answer() {
+        let page = reply(200, "text/html; charset=utf-8", "<title>Paywall</title>");
+        let error = page.json::<Value>("a manifest").unwrap_err();
+        assert_eq!(error.kind(), Kind::Protocol);
+        assert_eq!(error.message(), "HTML instead of a manifest (`Paywall`)");
+        for body in ["", "null x", "[", "\u{feff}<HTML>"] {
+            let error = reply(200, "application/json", body).json::<Value>("list");
+            assert_eq!(error.unwrap_err().kind(), Kind::Protocol, "{body}");
+        }
+        assert!(reply(200, "", "{}").json::<Value>("list").is_ok());
+    }
+
+    #[test]
+    fn bodies_have_a_ceiling_and_error_bodies_are_cut() {
+        let mut body = Collector::new(Ceiling::Manifest, 4);
+        assert!(body.add(b"1234").unwrap());
+        assert_eq!(body.add(b"5").unwrap_err().kind(), Kind::Limit);
+        let mut body = Collector::new(Ceiling::ErrorBody, 4);
+        assert!(!body.add(b"12345").unwrap());
+        assert_eq!(&body.finish()[..], b"1234");
+    }
+}

@@ -1,0 +1,96 @@
+//! What a transfer tells while it runs: attempts, warnings, bytes. The library prints none of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::digest::Digest;
+
+/// Something that a caller may want to show while a request runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// An attempt failed and another follows.
+    Retry {
+        /// Where: the repository.
+        place: String,
+        /// Why the attempt failed, escaped.
+        why: String,
+        /// How long it waits before the next attempt.
+        wait: Duration,
+        /// The number of the next attempt, from 2.
+        attempt: u32,
+        /// How many attempts there are at most.
+        attempts: u32,
+    },
+    /// Something is not as it should be but does not stop the work; escaped.
+    Warning(String),
+    /// Bytes of a blob left for the registry. After a failed attempt they are counted again.
+    Sent {
+        /// The blob.
+        digest: Digest,
+        /// How many bytes since the event before.
+        bytes: u64,
+    },
+    /// Bytes of a blob arrived from the registry.
+    Received {
+        /// The blob.
+        digest: Digest,
+        /// How many bytes since the event before.
+        bytes: u64,
+    },
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Retry {
+                place,
+                why,
+                wait,
+                attempt,
+                attempts,
+            } => write!(
+                f,
+                "retrying in {:.1} s ({attempt} of {attempts}): {place}: {why}",
+                wait.as_secs_f64()
+            ),
+            Self::Warning(text) => f.write_str(text),
+            Self::Sent { digest, bytes } => write!(f, "{digest}: sent {bytes} bytes"),
+            Self::Received { digest, bytes } => write!(f, "{digest}: received {bytes} bytes"),
+        }
+    }
+}
+
+/// Takes every [`Event`]; called from several tasks, and must return soon.
+#[derive(Clone)]
+pub struct Events(Arc<dyn Fn(Event) + Send + Sync>);
+
+impl Events {
+    /// Takes a callback.
+    pub fn new(take: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(take))
+    }
+
+    /// Hands an event to the callback.
+    pub(super) fn tell(&self, event: Event) {
+        (self.0)(event);
+    }
+
+    /// Hands on a warning.
+    pub(super) fn warn(&self, text: impl Into<String>) {
+        self.tell(Event::Warning(text.into()));
+    }
+}
+
+impl Default for Events {
+    /// Drops every event.
+    fn default() -> Self {
+        Self::new(|_| ())
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Events")
+    }
+}

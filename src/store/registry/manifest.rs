@@ -1,0 +1,241 @@
+//! Manifests: read by name, looked up, written.
+
+use reqwest::Method;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+
+use crate::digest::Digest;
+use crate::error::{Error, Kind, Result};
+use crate::escape::shown;
+use crate::limits::Ceiling;
+use crate::oci::{Document, ManifestBlob, media_type};
+use crate::store::{Name, RawManifest, no_such_manifest};
+use crate::tag::Tag;
+
+use super::Registry;
+use super::answer::Reply;
+use super::body::Body;
+use super::http::Request;
+
+/// The registry's word for the digest of what it sends or got.
+const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
+/// Says that the registry took notice of a manifest's subject.
+const OCI_SUBJECT: HeaderName = HeaderName::from_static("oci-subject");
+
+impl Registry {
+    /// Reads a manifest or index. What its digest is worth is for the caller to check.
+    pub(super) async fn read_manifest(&self, name: &Name) -> Result<RawManifest> {
+        let request = self.manifest_request(Method::GET, name, "cannot read the manifest")?;
+        let reply = self.exchange(&request).await?;
+        if reply.status().as_u16() == 404 {
+            return Err(self.no_manifest(&reply, name));
+        }
+        if !reply.status().is_success() {
+            return Err(self.refused(&reply, &request));
+        }
+        reply.check_no_html("a manifest")?;
+        // Whether it is a good manifest is for its parser; this is about answers that are none at all.
+        if reply.body.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Error::protocol(format!(
+                "the answer of {} bytes is no manifest",
+                reply.body.len()
+            )));
+        }
+        let digest = match name {
+            Name::Tag(_) => Digest::of(&reply.body),
+            Name::Digest(wanted) => digest_like(wanted, &reply.body),
+        };
+        check_digest_header(&reply, &digest)?;
+        let declared = reply.head.media_type();
+        let known = declared.starts_with("application/vnd.");
+        Ok(RawManifest {
+            bytes: reply.body,
+            media_type: if known { declared } else { String::new() },
+        })
+    }
+
+    /// Asks which digest a name has, without the body where the registry can do that.
+    pub(super) async fn look_up(&self, name: &Name) -> Result<Option<Digest>> {
+        let request = self.manifest_request(Method::HEAD, name, "cannot look up the manifest")?;
+        let reply = self.exchange(&request).await?;
+        match reply.status().as_u16() {
+            404 => return Ok(None),
+            400 | 405 | 501 => {}
+            _ if !reply.status().is_success() => return Err(self.refused(&reply, &request)),
+            _ => {
+                let said = reply.header(&CONTENT_DIGEST).map(str::parse::<Digest>);
+                if let Some(Ok(digest)) = said {
+                    return Ok(Some(digest));
+                }
+            }
+        }
+        match self.read_manifest(name).await {
+            Ok(raw) => Ok(Some(match name {
+                Name::Tag(_) => Digest::of(&raw.bytes),
+                Name::Digest(wanted) => digest_like(wanted, &raw.bytes),
+            })),
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a manifest under a tag, or under its digest.
+    pub(super) async fn write_manifest(
+        &self,
+        manifest: &ManifestBlob,
+        tag: Option<&Tag>,
+    ) -> Result<()> {
+        self.begin_to_write();
+        let digest = manifest.descriptor.digest;
+        let name = match tag {
+            Some(tag) => Name::Tag(tag.clone()),
+            None => Name::Digest(digest),
+        };
+        let mut request = self.manifest_request(Method::PUT, &name, "cannot write the manifest")?;
+        request.headers.remove(ACCEPT);
+        let kind = HeaderValue::from_str(&manifest.descriptor.media_type)
+            .map_err(|_| Error::protocol("the manifest's media type is none"))?;
+        request.headers.insert(CONTENT_TYPE, kind);
+        request.body = Body::Bytes(manifest.bytes.clone());
+        request.ceiling = Ceiling::ErrorBody;
+        let reply = self.exchange(&request).await?;
+        if !reply.status().is_success() {
+            return self.manifest_refused(&reply, &request, manifest, tag).await;
+        }
+        check_digest_header(&reply, &digest)?;
+        if reply.status().as_u16() != 201 && self.look_up(&name).await? != Some(digest) {
+            return Err(Error::protocol(format!(
+                "the registry took the manifest ({}) but does not have it",
+                reply.status().as_u16()
+            ))
+            .digest(digest));
+        }
+        if reply.header(&OCI_SUBJECT).is_none() {
+            self.refer_by_tag(manifest).await?;
+        }
+        Ok(())
+    }
+
+    /// Finds out why a manifest was refused; an immutable tag that has this digest already is no failure.
+    async fn manifest_refused(
+        &self,
+        reply: &Reply,
+        request: &Request,
+        manifest: &ManifestBlob,
+        tag: Option<&Tag>,
+    ) -> Result<()> {
+        let status = reply.status().as_u16();
+        let error = self.refused(reply, request);
+        let digest = manifest.descriptor.digest;
+        let says_immutable = error.message().to_ascii_lowercase().contains("immutable");
+        if let Some(tag) = tag
+            && (matches!(status, 403 | 405 | 409 | 412) || says_immutable)
+        {
+            match self.look_up(&Name::Tag(tag.clone())).await {
+                Ok(Some(found)) if found == digest => return Ok(()),
+                Ok(Some(found)) if status != 403 || says_immutable => {
+                    return Err(Error::conflict(format!(
+                        "the tag `{tag}` is immutable: it is {found} and cannot become {digest}"
+                    ))
+                    .digest(digest)
+                    .expected(digest)
+                    .found(found)
+                    .hint("push under another tag: a new version is a new tag")
+                    .source(error));
+                }
+                _ => {}
+            }
+        }
+        let unknown = ["MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_UNKNOWN"];
+        if unknown.iter().any(|code| reply.has_code(code)) {
+            return Err(Error::not_found(format!(
+                "the registry does not have everything that the manifest names: {error}"
+            ))
+            .digest(digest)
+            .hint("push again: what is there already is not sent twice"));
+        }
+        if matches!(status, 400 | 405 | 406 | 415) {
+            return Err(type_refused(error, &manifest.document));
+        }
+        Err(error)
+    }
+
+    fn manifest_request(
+        &self,
+        method: Method,
+        name: &Name,
+        doing: &'static str,
+    ) -> Result<Request> {
+        let name = match name {
+            Name::Tag(tag) => tag.to_string(),
+            Name::Digest(digest) => digest.to_string(),
+        };
+        let mut request = self.request(method, &format!("manifests/{name}"), doing)?;
+        request.ceiling = Ceiling::Manifest;
+        // Without this header some registries convert what they send, or find nothing.
+        for media_type in media_type::MANIFESTS {
+            request
+                .headers
+                .append(ACCEPT, HeaderValue::from_static(media_type));
+        }
+        Ok(request)
+    }
+
+    /// Says which of the two is missing: the repository, or the manifest in it.
+    fn no_manifest(&self, reply: &Reply, name: &Name) -> Error {
+        if reply.has_code("NAME_UNKNOWN") {
+            return Error::not_found(format!("there is no repository `{}`", self.repository));
+        }
+        // The place is put before every message of this store, so it is not named here.
+        no_such_manifest("the repository", name)
+    }
+}
+
+/// Computes the digest with the algorithm of another one.
+fn digest_like(wanted: &Digest, bytes: &[u8]) -> Digest {
+    let mut hasher = wanted.hasher();
+    hasher.update(bytes);
+    hasher.finish()
+}
+
+/// Compares what the registry says about a digest with the truth; another algorithm says nothing.
+pub(super) fn check_digest_header(reply: &Reply, digest: &Digest) -> Result<()> {
+    for value in reply.head.headers.get_all(CONTENT_DIGEST) {
+        let said = value.to_str().ok().and_then(|text| text.parse().ok());
+        if let Some(said) = said
+            && said != *digest
+            && Digest::algorithm(&said) == digest.algorithm()
+        {
+            return Err(
+                Error::mismatch("digest in the registry's answer", digest, said).digest(*digest),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Quotes the types of a manifest that was refused, because it is often one of them that a registry does not take.
+fn type_refused(error: Error, document: &Document) -> Error {
+    let (config, artifact) = match document {
+        Document::Manifest(manifest) => (
+            Some(&manifest.config.media_type),
+            manifest.artifact_type.as_ref(),
+        ),
+        Document::Index(index) => (None, index.artifact_type.as_ref()),
+    };
+    let mut types = format!("media type `{}`", shown(document.media_type()));
+    for (name, value) in [("config", config), ("artifactType", artifact)] {
+        if let Some(value) = value {
+            types = format!("{types}, {name} `{}`", shown(value));
+        }
+    }
+    let hint = match artifact {
+        Some(_) => "this registry may not take `artifactType`; what `bundle pack` writes has none",
+        None if document.media_type() == media_type::MANIFEST => {
+            "pack with `--image-format docker`, which older registries take, too"
+        }
+        None => "this registry may not take this type",
+    };
+    Error::new(error.kind(), format!("{error} ({types})"))
+        .found(types)
+        .hint(hint)
+}

@@ -1,0 +1,185 @@
+//! What all repositories of one registry share: its address, its connections, its tokens.
+//!
+//! There are two HTTP clients. One speaks with the registry itself and alone has the client certificate and the leave to
+//! accept any certificate; the other speaks with everything that the registry points to.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use reqwest::{Certificate, Identity, redirect};
+use url::Url;
+
+use crate::error::{Error, Result};
+use crate::escape::shown;
+use crate::limits::Limits;
+use crate::reference;
+
+use super::access::{AccessSettings, ClientCertificate};
+use super::auth::Auth;
+use super::event::Events;
+use super::location::is_private;
+use super::proxy::Routes;
+use super::retry::Attempts;
+
+/// The largest head of an answer, in bytes.
+pub(super) const HEAD_MAX: u32 = 64 * 1024;
+
+/// One registry, as one caller sees it.
+pub(super) struct Session {
+    pub(super) registry: reference::Registry,
+    /// `https://HOST[:PORT]/v2/`.
+    pub(super) base: Url,
+    pub(super) settings: Arc<AccessSettings>,
+    pub(super) auth: Auth,
+    own: reqwest::Client,
+    /// Made when it is needed: reading the system's certificates takes time.
+    other: OnceLock<reqwest::Client>,
+    /// Whether the registry's name led into a private network.
+    private: Arc<AtomicBool>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({})", self.registry)
+    }
+}
+
+impl Session {
+    pub(super) fn new(
+        registry: &reference::Registry,
+        settings: &Arc<AccessSettings>,
+    ) -> Result<Self> {
+        let plain = settings
+            .plain_http
+            .unwrap_or(registry.is_loopback() && !settings.wants_tls());
+        let scheme = if plain { "http" } else { "https" };
+        let base = format!("{scheme}://{}/v2/", registry.endpoint());
+        let base = Url::parse(&base)
+            .map_err(|_| Error::usage(format!("`{}` is no registry", shown(&base))))?;
+        let private = Arc::new(AtomicBool::new(is_private(&base)));
+        Ok(Self {
+            registry: registry.clone(),
+            own: client(settings, plain, true)?,
+            other: OnceLock::new(),
+            settings: Arc::clone(settings),
+            auth: Auth::default(),
+            private,
+            base,
+        })
+    }
+
+    /// Returns the client for the registry itself.
+    pub(super) fn own(&self) -> &reqwest::Client {
+        &self.own
+    }
+
+    /// Returns the client for every other origin.
+    pub(super) fn other(&self) -> Result<&reqwest::Client> {
+        if let Some(client) = self.other.get() {
+            return Ok(client);
+        }
+        let client = client(&self.settings, false, false)?;
+        Ok(self.other.get_or_init(|| client))
+    }
+
+    /// Tells whether the registry is on the public internet, as far as is known.
+    pub(super) fn is_public(&self) -> bool {
+        !self.private.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
+    pub(super) fn events(&self) -> &Events {
+        &self.settings.events
+    }
+
+    /// Begins to count the attempts of one operation.
+    pub(super) fn attempts(&self, place: String) -> Attempts {
+        Attempts::new(&self.settings.time, &self.settings.events, place)
+    }
+}
+
+impl AccessSettings {
+    /// Checks what can be checked without a registry.
+    pub(super) fn check(&self) -> Result<()> {
+        let routes = Routes::new(&self.proxies)?;
+        // The HTTP library uses one TLS configuration for the registry and for the way to the proxy.
+        if routes.any_over_tls() && (self.insecure || self.client_certificate.is_some()) {
+            return Err(Error::usage(
+                "a proxy that is reached over https cannot be used together with --insecure or a client certificate",
+            ));
+        }
+        self.authorities()?;
+        self.identity()?;
+        Ok(())
+    }
+
+    /// Tells whether a setting makes sense with TLS only, so that this machine's registry is spoken to over TLS, too.
+    fn wants_tls(&self) -> bool {
+        self.insecure || self.client_certificate.is_some() || !self.ca_certificates.is_empty()
+    }
+
+    fn authorities(&self) -> Result<Vec<Certificate>> {
+        let mut all = Vec::new();
+        for pem in &self.ca_certificates {
+            let some = Certificate::from_pem_bundle(pem)
+                .map_err(|_| Error::usage("the file of certificate authorities is no PEM text"))?;
+            if some.is_empty() {
+                return Err(Error::usage(
+                    "the file of certificate authorities holds no certificate",
+                ));
+            }
+            all.extend(some);
+        }
+        Ok(all)
+    }
+
+    fn identity(&self) -> Result<Option<Identity>> {
+        let Some(ClientCertificate { certificate, key }) = &self.client_certificate else {
+            return Ok(None);
+        };
+        let mut pem = certificate.clone();
+        pem.push(b'\n');
+        pem.extend_from_slice(key.reveal().as_bytes());
+        Identity::from_pem(&pem).map(Some).map_err(|_| {
+            Error::usage("the client certificate and its key are no PEM texts of a certificate and a private key")
+        })
+    }
+}
+
+/// Makes a client; `own` is the one for the registry itself.
+fn client(settings: &AccessSettings, plain: bool, own: bool) -> Result<reqwest::Client> {
+    // Fails when the program has chosen a provider before, which is then used.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let routes = Routes::new(&settings.proxies)?;
+    let mut builder = reqwest::Client::builder()
+        .user_agent(&settings.user_agent)
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .retry(reqwest::retry::never())
+        .connect_timeout(settings.timeouts.connect)
+        .http2_max_header_list_size(HEAD_MAX)
+        // Forgets what the environment says about proxies; ours come as values.
+        .no_proxy()
+        .proxy(reqwest::Proxy::custom(move |url| routes.of(url).cloned()));
+    let authorities = settings.authorities()?;
+    builder = if plain {
+        builder.tls_certs_only(authorities)
+    } else {
+        builder.tls_certs_merge(authorities)
+    };
+    if own && !plain {
+        builder = builder.tls_danger_accept_invalid_certs(settings.insecure);
+        if let Some(identity) = settings.identity()? {
+            builder = builder.identity(identity);
+        }
+    }
+    builder.build().map_err(|error| {
+        Error::usage("TLS cannot be used with these settings")
+            .hint("is there a certificate authority on this system? name one with --ca-file")
+            .source(error.without_url())
+    })
+}

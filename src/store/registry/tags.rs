@@ -1,0 +1,93 @@
+//! Listing tags, page by page.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use serde::Deserialize;
+use url::Url;
+
+use crate::error::{Error, Result};
+use crate::escape::shown;
+use crate::limits::Ceiling;
+use crate::tag::Tag;
+
+use super::Registry;
+use super::answer::Reply;
+use super::link::next_page;
+use super::location::{resolve, same_origin, shown_origin};
+
+/// One page of tags; a repository without tags is often `null`.
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+impl Registry {
+    /// Returns all tags in order, each once.
+    pub(super) async fn list_tags(&self) -> Result<Vec<Tag>> {
+        let limits = self.session.limits();
+        let mut request = self.request(Method::GET, "tags/list?n=1000", "cannot list the tags")?;
+        request.ceiling = Ceiling::Page;
+        let mut tags = BTreeSet::new();
+        let mut pages = 0_u64;
+        loop {
+            let reply = self.exchange(&request).await?;
+            if reply.status().as_u16() == 404 {
+                return Err(Error::not_found(format!(
+                    "there is no repository `{}`",
+                    self.repository
+                )));
+            }
+            if !reply.status().is_success() {
+                return Err(self.refused(&reply, &request));
+            }
+            let page: Page = reply.json("a list of tags")?;
+            let before = tags.len();
+            for name in page.tags.unwrap_or_default() {
+                match name.parse::<Tag>() {
+                    Ok(tag) => drop(tags.insert(tag)),
+                    Err(_) => self.session.events().warn(format!(
+                        "{}: left out `{}`, which is no tag",
+                        self.repository,
+                        shown(&name)
+                    )),
+                }
+            }
+            let count = tags.len() as u64;
+            if count > limits[Ceiling::Tags] {
+                return Err(Error::limit(Ceiling::Tags, limits[Ceiling::Tags], count));
+            }
+            pages = pages.saturating_add(1);
+            match self.next_page(&reply, pages)? {
+                None => return Ok(tags.into_iter().collect()),
+                Some(_) if tags.len() == before => {
+                    return Err(Error::protocol(
+                        "the list of tags goes on with a page that adds nothing",
+                    ));
+                }
+                Some(next) => request.url = next,
+            }
+        }
+    }
+
+    /// Returns where a listing goes on after `pages` pages: on the registry itself, or nowhere.
+    pub(super) fn next_page(&self, reply: &Reply, pages: u64) -> Result<Option<Url>> {
+        let Some(link) = next_page(&reply.head.headers)? else {
+            return Ok(None);
+        };
+        let max = self.session.limits()[Ceiling::Pages];
+        if pages >= max {
+            return Err(Error::limit(Ceiling::Pages, max, pages.saturating_add(1)));
+        }
+        let next = resolve(&reply.head.url, &link)?;
+        if !same_origin(&next, &self.session.base) || !next.path().starts_with("/v2/") {
+            return Err(Error::protocol(format!(
+                "the list goes on outside the registry, at `{}{}`",
+                shown_origin(&next),
+                shown(next.path())
+            )));
+        }
+        Ok(Some(next))
+    }
+}

@@ -1,0 +1,157 @@
+//! Why no answer came, in words: what the layers below HTTP report, told apart by what the caller can do.
+
+use std::error::Error as StdError;
+use std::io;
+use std::time::Duration;
+
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
+use url::Url;
+
+use crate::error::{Error, Kind};
+use crate::escape::shown;
+
+use super::location::shown_origin;
+use super::retry::Failure;
+
+/// Says that the server is silent.
+pub(super) fn too_slow(url: &Url, idle: Duration) -> Failure {
+    Failure::passing(Error::new(
+        Kind::Unreachable,
+        format!(
+            "{} sends nothing, or next to nothing, for {} s",
+            shown_origin(url),
+            idle.as_secs()
+        ),
+    ))
+}
+
+/// Turns a failure of the HTTP library into one of ours; its text never holds more of the URL than the origin.
+pub(super) fn failure(error: reqwest::Error, url: &Url) -> Failure {
+    let origin = shown_origin(url);
+    let unreachable = |why: &str| Error::new(Kind::Unreachable, format!("{origin}: {why}"));
+    let error = error.without_url();
+    let causes = causes(&error);
+    for cause in &causes {
+        if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
+            return tls_failure(tls, &origin);
+        }
+    }
+    for cause in &causes {
+        let Some(http) = cause.downcast_ref::<hyper::Error>() else {
+            continue;
+        };
+        if http.is_parse() {
+            let why = shown(&http.to_string());
+            let error = Error::protocol(format!("{origin}: the answer is not HTTP: {why}"));
+            return match url.scheme() {
+                "http" => error.hint("if this registry uses TLS, say --plain-http=false"),
+                _ => error,
+            }
+            .into();
+        }
+    }
+    if error.is_timeout() {
+        return Failure::passing(unreachable("no connection in time"));
+    }
+    if error.is_builder() {
+        return Error::protocol(format!("{origin}: the request cannot be sent")).into();
+    }
+    let why = reason(&causes, error.is_connect());
+    Failure::passing(unreachable(&why))
+}
+
+/// Lists an error and what is below it; errors inside an I/O error, too, which does not count them as its sources.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 'static)> {
+    let mut all = vec![error];
+    let mut next = error.source();
+    while let Some(cause) = next {
+        all.push(cause);
+        let inner = cause
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        next = match inner {
+            Some(inner) => {
+                let inner: &(dyn StdError + 'static) = inner;
+                Some(inner)
+            }
+            None => cause.source(),
+        };
+        // Nobody nests deeper; an error that is its own source would never end.
+        if all.len() > 16 {
+            break;
+        }
+    }
+    all
+}
+
+/// Says why in one fragment: the innermost cause that has a name of its own.
+fn reason(causes: &[&(dyn StdError + 'static)], connecting: bool) -> String {
+    let io = causes
+        .iter()
+        .rev()
+        .find_map(|cause| cause.downcast_ref::<io::Error>());
+    let kind = io.map(io::Error::kind);
+    match kind {
+        Some(io::ErrorKind::ConnectionRefused) => "the connection is refused".into(),
+        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
+            "the connection was broken off".into()
+        }
+        Some(io::ErrorKind::UnexpectedEof) => "the connection ended too early".into(),
+        Some(io::ErrorKind::TimedOut) => "no answer in time".into(),
+        Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => {
+            "there is no way to this host".into()
+        }
+        _ => {
+            let last = causes.last().map(|cause| cause.to_string());
+            let text = last.unwrap_or_default();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            let what = if connecting {
+                "cannot connect"
+            } else {
+                "the connection failed"
+            };
+            format!("{what}: {}", shown(text))
+        }
+    }
+}
+
+/// Says what is wrong with TLS. Certificates do not become right by trying again.
+fn tls_failure(error: &rustls::Error, origin: &str) -> Failure {
+    let fault = |why: &str| Error::new(Kind::Unreachable, format!("{origin}: {why}"));
+    let because = shown(&error.to_string());
+    let authority = "trust its authority with --ca-file or SSL_CERT_FILE";
+    let error = match error {
+        rustls::Error::InvalidCertificate(certificate) => match certificate {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                fault(&format!("the certificate is expired: {because}"))
+                    .hint("is the clock of this machine right?")
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                fault(&format!("the certificate is not valid yet: {because}"))
+                    .hint("is the clock of this machine right?")
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                fault(&format!("the certificate is for another host: {because}"))
+            }
+            CertificateError::UnknownIssuer => {
+                fault("the certificate is signed by an unknown authority").hint(authority)
+            }
+            _ => fault(&format!("the certificate is not accepted: {because}")).hint(authority),
+        },
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            fault("the server answered plain HTTP").hint("use --plain-http")
+        }
+        rustls::Error::AlertReceived(
+            AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied,
+        ) => fault(&format!("the server refuses our certificate: {because}"))
+            .hint("give it one with --cert-file and --key-file"),
+        rustls::Error::PeerIncompatible(_) | rustls::Error::NoCertificatesPresented => {
+            fault(&format!("there is no common way to use TLS: {because}"))
+        }
+        _ => return Failure::passing(fault(&format!("TLS failed: {because}"))),
+    };
+    error.into()
+}
