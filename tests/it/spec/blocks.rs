@@ -1,7 +1,9 @@
 //! The fenced blocks of the specification: the first two words of the info string name the executor.
 
+use manifest_bundle::error::Error;
 use manifest_bundle::limits::Limits;
 use manifest_bundle::metadata::{self, Metadata};
+use manifest_bundle::oci::{Document, ImageConfig};
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::reference::Location;
 use manifest_bundle::yaml;
@@ -16,6 +18,8 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
     match words[..] {
         ["text", "grammar"] => grammar(block),
         ["text", "bundle"] => directory(block),
+        ["json", "manifest", how, ..] => manifest(block, how, schemas),
+        ["json", "config", how, ..] => config(block, how, schemas),
         ["yaml", "annotations", ..] => annotations(block, schemas),
         _ => Err(format!("nothing executes a block `{}`", words.join(" "))),
     }
@@ -53,6 +57,62 @@ fn annotations(block: &Block, schemas: &All) -> Result<(), String> {
         same("the canonical form", written, block.text.clone())?;
     }
     Ok(())
+}
+
+/// Checks a manifest or index, by what a reader and the schema of what is written make of it.
+///
+/// `written` is what a producer writes; `read` is what a reader takes although nobody writes it; `invalid=KIND` is refused.
+/// `declared=TYPE` is the media type under which it came.
+fn manifest(block: &Block, how: &str, schemas: &All) -> Result<(), String> {
+    let declared = block.value("declared").unwrap_or_default();
+    let parse = |text: &str| Document::parse(text.as_bytes(), declared, &Limits::default());
+    let Some(canonical) = readable(parse(&block.text), &block.text, how, "manifest", schemas)?
+    else {
+        return Ok(());
+    };
+    match parse(&canonical).map_err(|e| e.to_string())? {
+        Document::Manifest(manifest) => {
+            let written = String::from_utf8(manifest.write().unwrap()).unwrap();
+            same("what is written", written, canonical)
+        }
+        Document::Index(_) => Err("nobody writes an index for a bundle".into()),
+    }
+}
+
+/// Checks an image config in the same way.
+fn config(block: &Block, how: &str, schemas: &All) -> Result<(), String> {
+    let parse = |text: &str| ImageConfig::parse(text.as_bytes(), &Limits::default());
+    let Some(canonical) = readable(parse(&block.text), &block.text, how, "config", schemas)? else {
+        return Ok(());
+    };
+    let config = parse(&canonical).map_err(|e| e.to_string())?;
+    let written = String::from_utf8(config.write().unwrap()).unwrap();
+    same("what is written", written, canonical)
+}
+
+/// Compares how a reader took a text with how the page says; returns the canonical form if it is one that is written.
+fn readable<T>(
+    parsed: Result<T, Error>,
+    text: &str,
+    how: &str,
+    schema: &str,
+    schemas: &All,
+) -> Result<Option<String>, String> {
+    if let Some(kind) = how.strip_prefix("invalid=") {
+        let found = parsed.err().map_or("none", |error| error.kind().name());
+        return same("the kind of the refusal", found, kind).map(|()| None);
+    }
+    parsed.map_err(|error| error.to_string())?;
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    let accepted = schemas.check(schema, &value);
+    match how {
+        "written" => accepted.map(|()| Some(value.to_string())),
+        "read" => {
+            same("whether it is as it is written", accepted.is_ok(), false)?;
+            Ok(None)
+        }
+        _ => Err("say `written`, `read` or `invalid=KIND`".into()),
+    }
 }
 
 /// Checks the tree of a bundle: every file is where a bundle may have one.

@@ -19,6 +19,7 @@ impl All {
     pub(super) fn load() -> Self {
         let mut compiled = Schemas::new();
         let mut compiler = Compiler::new();
+        compiler.enable_format_assertions();
         let mut by_name = BTreeMap::new();
         for entry in std::fs::read_dir(super::directory().join("schema")).unwrap() {
             let path = entry.unwrap().path();

@@ -10,9 +10,11 @@ use manifest_bundle::error::{Error, Kind};
 use manifest_bundle::expectation::{self, Expectations, Outcome};
 use manifest_bundle::ignore::{self, Ignore};
 use manifest_bundle::invalid::Invalid;
+use manifest_bundle::json;
 use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::metadata::{self, Metadata, key};
 use manifest_bundle::oci::Annotations;
+use manifest_bundle::path::{BundlePath, Distinct};
 use manifest_bundle::reference::{Entry, Location, Registry};
 use manifest_bundle::requirement::Requirement;
 use manifest_bundle::tag::Tag;
@@ -48,6 +50,9 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
             return source(table);
         }
         ["Exit code", "Kind", "Meaning"] => return exit_codes(table),
+        ["Refused JSON", "Because"] => refused_json,
+        ["Path", "Kind of refusal", "Because"] => path,
+        ["Path", "Collides with"] => collision,
         ["Refused key", "Because"] => refused_key,
         ["Key", "Required", "Value", "Example"] => return keys(table, schemas),
         ["Escaped from", "To"] => return escaped(table),
@@ -313,22 +318,18 @@ fn source(table: &Table) -> Vec<(usize, String)> {
             .left_out
             .iter()
             .find(|left_out| left_out.path == path);
-        let found = match left_out {
-            Some(left_out) => format!("left out: {}", left_out.rule),
-            None => {
-                carried += 1;
-                let renamed = source.renamed.iter().find(|(from, _)| from == path);
-                let below = if source.declared { "" } else { "manifests/" };
-                let to = renamed.map_or_else(|| format!("{below}{path}"), |(_, to)| to.to_string());
-                let carries = source.files.keys().any(|file| file.as_str() == to);
-                format!(
-                    "`{}`",
-                    if carries {
-                        to
-                    } else {
-                        format!("{to} is missing")
-                    }
-                )
+        let found = if let Some(left_out) = left_out {
+            format!("left out: {}", left_out.rule)
+        } else {
+            carried += 1;
+            let renamed = source.renamed.iter().find(|(from, _)| from == path);
+            let below = if source.declared { "" } else { "manifests/" };
+            let to = renamed.map_or_else(|| format!("{below}{path}"), |(_, to)| to.to_string());
+            let carries = source.files.keys().any(|file| file.as_str() == to);
+            if carries {
+                format!("`{to}`")
+            } else {
+                format!("not `{to}`")
             }
         };
         if let Err(why) = same("what becomes of it", &*found, &row.cells[1]) {
@@ -421,6 +422,28 @@ fn pattern(cells: &[String], schemas: &All) -> Result<(), String> {
 fn length(cells: &[String], _: &All) -> Result<(), String> {
     let found = words::longest(words::find(&cells[0])?);
     same("the longest", &*found.to_string(), &cells[1])
+}
+
+fn refused_json(cells: &[String], _: &All) -> Result<(), String> {
+    let found = json::parse("example", code(&cells[0])?.as_bytes(), &Limits::default());
+    let kind = found.err().map(|error| error.kind());
+    same("the kind of the refusal", kind, Some(Kind::Unsafe))
+}
+
+fn path(cells: &[String], _: &All) -> Result<(), String> {
+    let found = BundlePath::admit(code(&cells[0])?.as_bytes());
+    let kind = found.err().map(|error| error.kind().name());
+    same("the kind of the refusal", kind, optional(&cells[1])?)
+}
+
+fn collision(cells: &[String], _: &All) -> Result<(), String> {
+    let mut paths = Distinct::default();
+    let path = |cell: &str| code(cell)?.parse::<BundlePath>().map_err(|e| e.to_string());
+    paths.add(&path(&cells[0])?).map_err(|e| e.to_string())?;
+    match paths.add(&path(&cells[1])?) {
+        Ok(()) => Err("the two do not collide".into()),
+        Err(error) => same("the kind of the refusal", error.kind(), Kind::Unsafe),
+    }
 }
 
 fn right_and_wrong(cells: &[String], schemas: &All) -> Result<(), String> {
@@ -566,6 +589,8 @@ fn key_row(cells: &[String], schemas: &All) -> Result<(), String> {
 }
 
 /// The table of escaped characters is what the writer does, for every character that a value may hold.
+///
+/// The same characters, and control characters, are refused in paths.
 fn escaped(table: &Table) -> Vec<(usize, String)> {
     let mut ranges = Vec::new();
     for row in &table.rows {
@@ -580,6 +605,12 @@ fn escaped(table: &Table) -> Vec<(usize, String)> {
             _ if !ranges.iter().any(|range| range.contains(&point)) => wanted.push(c),
             0..=0xffff => wanted.extend(format!("\\u{point:04x}").chars()),
             _ => wanted.extend(format!("\\U{point:08x}").chars()),
+        }
+    }
+    for c in '\0'..=char::MAX {
+        let listed = ranges.iter().any(|range| range.contains(&u32::from(c)));
+        if (listed || c.is_control()) && format!("a{c}").parse::<BundlePath>().is_ok() {
+            return vec![(table.line, format!("{c:?} is accepted in a path"))];
         }
     }
     let text = metadata::write(&Annotations::from([("a.b".into(), value)]));
