@@ -50,7 +50,9 @@ pub mod expectation;
 pub mod finding;
 pub mod ignore;
 pub mod metadata;
+pub mod objects;
 pub mod sensitive;
+pub mod validate;
 pub mod yaml;
 
 // Floor 2: places. Disk and network, nowhere else.

@@ -13,3 +13,4 @@ mod mock_registry;
 mod registry;
 mod spec;
 mod support;
+mod validate;

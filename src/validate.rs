@@ -1,0 +1,125 @@
+//! Is a bundle well formed? All checks, and all that they find at once (spec/bundle.md, "Findings").
+//!
+//! A check is a function, a row in [`CHECKS`] and a folder in `testdata/bad`. A file is read, checked and dropped before
+//! the next one, or as many at a time as there are threads. Nothing here changes a file or looks outside the bundle.
+
+mod checks;
+mod context;
+mod duplicates;
+mod faults;
+mod files;
+mod identity;
+mod kustomize;
+mod layout;
+mod metadata;
+mod sizes;
+mod strings;
+mod template;
+mod versions;
+
+use std::num::NonZeroUsize;
+
+use crate::bundle::Files;
+use crate::error::Result;
+use crate::finding::{self, Finding};
+use crate::limits::Limits;
+use crate::metadata::{Mediatype, Metadata};
+use crate::objects::Summary;
+
+pub use checks::{CHECKS, Check, Family, check, is_object_code};
+pub use versions::MinOperatorVersion;
+
+use checks::Run;
+use context::Context;
+
+/// How to look at the files.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether files without metadata are at fault.
+    pub needs_metadata: bool,
+    /// What the files are taken for when their metadata does not say it.
+    pub mediatype: Mediatype,
+    /// How many files are checked at a time; the answer does not depend on it.
+    pub threads: NonZeroUsize,
+}
+
+impl Default for Options {
+    /// Objects without metadata are fine, they are not kustomize's, and one file is looked at after the other.
+    fn default() -> Self {
+        Self {
+            needs_metadata: false,
+            mediatype: Mediatype::Manifests,
+            threads: NonZeroUsize::MIN,
+        }
+    }
+}
+
+/// What there is in some files, and what is wrong with them.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// All findings, sorted by file and line.
+    pub findings: Vec<Finding>,
+    /// The metadata, unless it is missing or has an error.
+    pub metadata: Option<Metadata>,
+    /// All objects, by file and line.
+    pub objects: Vec<Summary>,
+    /// The highest version of the operator that an object asks for.
+    pub min_operator_version: Option<MinOperatorVersion>,
+}
+
+impl Report {
+    /// Tells whether any finding is an error.
+    pub fn has_errors(&self) -> bool {
+        finding::has_errors(&self.findings)
+    }
+}
+
+/// Checks the files of a bundle, or files below `manifests/` without metadata.
+///
+/// # Errors
+///
+/// Only when a content cannot be read; whatever is wrong with the files is a finding.
+pub fn validate(files: &Files, limits: &Limits, options: &Options) -> Result<Report> {
+    let mut findings = Vec::new();
+    let context = Context::new(files, limits, options, &mut findings)?;
+    for check in CHECKS {
+        if let Run::Layout(run) = check.run {
+            run(&context, &mut findings);
+        }
+    }
+    let mut objects = Vec::new();
+    let mut minimums = Vec::new();
+    for file in files::check_all(&context, options.threads)? {
+        findings.extend(file.findings);
+        objects.extend(file.objects);
+        minimums.extend(file.minimum);
+    }
+    let whole = Whole {
+        has_errors: finding::has_errors(&findings),
+        objects: &objects,
+        min_operator_version: versions::highest(minimums),
+    };
+    for check in CHECKS {
+        match check.run {
+            Run::Whole(run) => run(&context, &whole, &mut findings),
+            Run::Again(run) => run(&context, &whole, &mut findings)?,
+            _ => {}
+        }
+    }
+    let min_operator_version = whole.min_operator_version;
+    finding::sort(&mut findings);
+    Ok(Report {
+        findings,
+        metadata: context.metadata,
+        objects,
+        min_operator_version,
+    })
+}
+
+/// What is known once all files are read.
+struct Whole<'a> {
+    /// Whether an error was found before.
+    has_errors: bool,
+    objects: &'a [Summary],
+    min_operator_version: Option<MinOperatorVersion>,
+}

@@ -1,0 +1,84 @@
+//! The metadata as the other checks need it: read as far as it can be read.
+
+use std::collections::BTreeMap;
+
+use crate::bundle::Files;
+use crate::error::{Error, Result};
+use crate::finding::Finding;
+use crate::limits::{Ceiling, Limits};
+use crate::metadata::{FILE, Mediatype, Metadata, key, parse};
+use crate::oci::Annotations;
+
+use super::Options;
+
+/// What was made of the metadata.
+#[derive(Default)]
+pub(super) struct Read {
+    pub(super) metadata: Option<Metadata>,
+    pub(super) annotations: Annotations,
+    pub(super) lines: BTreeMap<String, u32>,
+    pub(super) mediatype: Option<Mediatype>,
+    pub(super) has_placeholders: bool,
+}
+
+/// Reads the metadata file; what is wrong with one key does not hide what the others say.
+pub(super) fn read(
+    files: &Files,
+    limits: &Limits,
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) -> Result<Read> {
+    let assumed = Read {
+        mediatype: Some(options.mediatype),
+        ..Read::default()
+    };
+    let file = files.iter().find(|(path, _)| path.as_str() == FILE);
+    let Some((_, content)) = file else {
+        if options.needs_metadata {
+            findings.push(
+                Finding::error("metadata-missing", "the file is missing")
+                    .at(FILE, 0)
+                    .hint("describe the bundle there, or pack with --package and --version"),
+            );
+        }
+        return Ok(assumed);
+    };
+    // A longer file would hold more than one document may have.
+    if content.len() > limits[Ceiling::Yaml] {
+        let message = format!(
+            "the file has {} bytes, more than {}",
+            content.len(),
+            limits[Ceiling::Yaml]
+        );
+        findings.push(Finding::error("metadata-yaml", message).at(FILE, 0));
+        return Ok(assumed);
+    }
+    let bytes = content
+        .to_bytes()
+        .map_err(|source| Error::io("cannot read", FILE.as_ref(), source))?;
+    let (annotations, lines) = match parse(&bytes, limits) {
+        Ok(read) => read,
+        Err(faults) => {
+            findings.extend(faults);
+            return Ok(assumed);
+        }
+    };
+    let line = |key: &str| lines.get(key).copied().unwrap_or(0);
+    let metadata = match Metadata::of(annotations.clone(), &line) {
+        Ok(metadata) => Some(metadata),
+        Err(faults) => {
+            findings.extend(faults);
+            None
+        }
+    };
+    Ok(Read {
+        mediatype: match annotations.get(key::MEDIATYPE) {
+            Some(text) => text.parse().ok(),
+            None => Some(options.mediatype),
+        },
+        has_placeholders: annotations.contains_key(key::PLACEHOLDERS),
+        metadata,
+        annotations,
+        lines,
+    })
+}

@@ -1,0 +1,249 @@
+//! Every sample under `testdata`: good ones have nothing wrong, bad ones exactly the fault that their folder is named for.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use manifest_bundle::bundle::Files;
+use manifest_bundle::finding::Severity::{self, Error, Note, Warning};
+use manifest_bundle::limits::Limits;
+use manifest_bundle::validate::{CHECKS, Options, Report, validate};
+
+/// What each folder of `testdata/bad` must give: severity, file and line of its one finding.
+const BAD: &[(&str, Severity, &str, u32)] = &[
+    ("metadata-missing", Error, "metadata/annotations.yaml", 0),
+    ("metadata-yaml", Error, "metadata/annotations.yaml", 2),
+    ("metadata-shape", Error, "metadata/annotations.yaml", 7),
+    ("metadata-string", Error, "metadata/annotations.yaml", 6),
+    ("metadata-key", Error, "metadata/annotations.yaml", 7),
+    ("metadata-value", Error, "metadata/annotations.yaml", 7),
+    ("metadata-required", Error, "metadata/annotations.yaml", 0),
+    ("metadata-directory", Error, "metadata/annotations.yaml", 3),
+    ("metadata-mediatype", Error, "metadata/annotations.yaml", 2),
+    ("metadata-package", Error, "metadata/annotations.yaml", 5),
+    ("metadata-version", Error, "metadata/annotations.yaml", 6),
+    (
+        "metadata-operator-id",
+        Error,
+        "metadata/annotations.yaml",
+        7,
+    ),
+    (
+        "metadata-min-operator-version",
+        Error,
+        "metadata/annotations.yaml",
+        8,
+    ),
+    (
+        "metadata-min-kubernetes-version",
+        Error,
+        "metadata/annotations.yaml",
+        7,
+    ),
+    ("metadata-channels", Error, "metadata/annotations.yaml", 7),
+    (
+        "metadata-placeholders",
+        Error,
+        "metadata/annotations.yaml",
+        8,
+    ),
+    (
+        "min-operator-version",
+        Error,
+        "metadata/annotations.yaml",
+        8,
+    ),
+    ("layout-root", Error, "README.md", 0),
+    ("layout-nested", Error, "manifests/rbac", 0),
+    ("layout-file-type", Error, "manifests/NOTES.txt", 0),
+    (
+        "layout-kustomization",
+        Error,
+        "manifests/kustomization.yaml",
+        0,
+    ),
+    ("layout-chart", Error, "manifests/Chart.yaml", 0),
+    ("layout-annotations", Error, "manifests/annotations.yaml", 0),
+    ("layout-name", Warning, "manifests/my settings.yaml", 0),
+    ("layout-same-name", Warning, "manifests/settings.yaml", 0),
+    ("layout-leftover", Warning, "manifests/._settings.yaml", 0),
+    ("layout-empty", Error, "manifests", 0),
+    ("kustomize-missing", Error, "manifests", 0),
+    ("kustomize-twice", Error, "manifests/kustomization.yml", 0),
+    ("yaml-not-utf8", Error, "manifests/settings.yaml", 7),
+    (
+        "yaml-control-character",
+        Error,
+        "manifests/settings.yaml",
+        7,
+    ),
+    ("yaml-line-break", Error, "manifests/settings.yaml", 7),
+    ("yaml-syntax", Error, "manifests/settings.yaml", 7),
+    ("yaml-duplicate-key", Error, "manifests/settings.yaml", 7),
+    ("yaml-bad-key", Error, "manifests/settings.yaml", 7),
+    ("yaml-bad-merge", Error, "manifests/settings.yaml", 7),
+    ("yaml-bad-tag", Error, "manifests/settings.yaml", 7),
+    ("yaml-not-finite", Error, "manifests/settings.yaml", 7),
+    ("yaml-unknown-alias", Error, "manifests/settings.yaml", 7),
+    ("yaml-self-alias", Error, "manifests/settings.yaml", 7),
+    ("yaml-alias-expansion", Error, "manifests/settings.yaml", 11),
+    ("yaml-too-deep", Error, "manifests/settings.yaml", 7),
+    ("yaml-lost-document", Error, "manifests/settings.yaml", 7),
+    ("json-syntax", Warning, "manifests/settings.json", 1),
+    ("template", Error, "manifests/service.yaml", 6),
+    ("not-object", Error, "manifests/patch.yaml", 1),
+    ("object-incomplete", Error, "manifests/settings.yaml", 1),
+    ("object-identity", Error, "manifests/settings.yaml", 1),
+    (
+        "object-generate-name",
+        Warning,
+        "manifests/settings.yaml",
+        1,
+    ),
+    ("object-duplicate", Error, "manifests/settings.yaml", 1),
+    (
+        "object-min-operator-version",
+        Error,
+        "manifests/settings.yaml",
+        6,
+    ),
+    ("unquoted", Warning, "manifests/settings.yaml", 7),
+];
+
+/// Codes that no folder can show: names that not every system can hold side by side, and sizes.
+const WITHOUT_FOLDER: &[&str] = &[
+    "layout-collision",
+    "yaml-too-large",
+    "yaml-too-many-nodes",
+    "yaml-too-many-documents",
+    "size-argo-cd",
+    "size-olm",
+];
+
+fn testdata(below: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata")
+        .join(below)
+}
+
+/// Reads all files below a directory, by their paths in it.
+fn files(root: &Path) -> Files {
+    let mut files = Files::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+                files.insert(name.parse().unwrap(), std::fs::read(&path).unwrap().into());
+            }
+        }
+    }
+    files
+}
+
+fn folders(root: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(root).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+fn report(root: &Path) -> Report {
+    let options = Options {
+        needs_metadata: true,
+        ..Options::default()
+    };
+    validate(&files(root), &Limits::default(), &options).unwrap()
+}
+
+#[test]
+fn each_bad_sample_has_its_one_fault_at_its_place() {
+    let mut wrong = Vec::new();
+    for (code, severity, file, line) in BAD {
+        let report = report(&testdata("bad").join(code));
+        let found: Vec<_> = report
+            .findings
+            .iter()
+            .filter(|finding| finding.severity > Note)
+            .map(|f| (f.code, f.severity, f.file.as_str(), f.line))
+            .collect();
+        if found != [(*code, *severity, *file, *line)] {
+            let all: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+            wrong.push(format!("{code}:\n  {}", all.join("\n  ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_code_has_a_sample_and_each_sample_a_code() {
+    let listed: BTreeSet<String> = BAD.iter().map(|(code, ..)| (*code).to_owned()).collect();
+    assert_eq!(folders(&testdata("bad")), listed);
+    let shown = BAD.iter().map(|(code, ..)| *code);
+    let shown: BTreeSet<&str> = shown.chain(WITHOUT_FOLDER.iter().copied()).collect();
+    let codes: BTreeSet<&str> = CHECKS.iter().map(|check| check.code).collect();
+    assert_eq!(codes, shown);
+    assert_eq!(codes.len(), CHECKS.len(), "a code has two rows");
+}
+
+#[test]
+fn good_samples_have_nothing_wrong() {
+    for (name, objects, notes) in [
+        ("minimal", 1, 0),
+        ("operator", 8, 0),
+        ("kustomize", 3, 0),
+        ("placeholders", 2, 1),
+        ("everything", 1, 0),
+    ] {
+        let report = report(&testdata("good").join(name));
+        assert!(report.metadata.is_some(), "{name}");
+        let (found_notes, wrong): (Vec<_>, Vec<_>) = report
+            .findings
+            .iter()
+            .partition(|finding| finding.severity == Note);
+        assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+        assert_eq!(found_notes.len(), notes, "{name}: {found_notes:#?}");
+        assert_eq!(
+            report.objects.len(),
+            objects,
+            "{name}: {:#?}",
+            report.objects
+        );
+    }
+    let report = report(&testdata("good/operator"));
+    let minimum = report.min_operator_version.unwrap();
+    assert_eq!(minimum.version.to_string(), "1.3.2");
+    assert_eq!(minimum.file.as_str(), "manifests/server.yaml");
+}
+
+#[test]
+fn every_finding_is_a_sentence_of_one_line() {
+    for (code, ..) in BAD {
+        for finding in report(&testdata("bad").join(code)).findings {
+            let message = &finding.message;
+            assert!(!message.ends_with('.'), "{code}: {message}");
+            assert!(
+                !message.contains('\n') && message.len() < 300,
+                "{code}: {message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_does_not_change_the_answer() {
+    let files = files(&testdata("good/operator"));
+    let with = |threads| {
+        let options = Options {
+            threads: NonZeroUsize::new(threads).unwrap(),
+            ..Options::default()
+        };
+        validate(&files, &Limits::default(), &options).unwrap()
+    };
+    let (one, many) = (with(1), with(5));
+    assert_eq!(one.findings, many.findings);
+    assert_eq!(one.objects, many.objects);
+}
