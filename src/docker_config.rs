@@ -17,6 +17,7 @@ mod helper;
 mod lookup;
 mod read;
 mod replace;
+mod run;
 mod sources;
 mod write;
 

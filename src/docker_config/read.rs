@@ -29,8 +29,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A credential file: the members that concern credentials.
-#[derive(Debug)]
+/// A credential file: the members that concern credentials. No `Debug`: it is full of secrets.
 pub(super) struct Config {
     /// Names the file in messages, backticks included.
     pub(super) place: String,

@@ -259,15 +259,50 @@ async fn a_helper_that_hangs_is_killed_with_all_it_started() {
     let error = look_up(sources, "reg.io/a").await.unwrap_err();
     assert_eq!(error.kind(), Kind::Denied);
     assert!(error.message().contains("timed out"), "{error}");
-    let text = place.read("pids");
-    assert_eq!(text.split_whitespace().count(), 2);
-    for pid in text.split_whitespace() {
-        // Gone, or dead and not yet waited for by the system.
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let state = stat
-            .rsplit_once(") ")
-            .map_or('-', |(_, rest)| rest.chars().next().unwrap());
-        assert!("-ZX".contains(state), "{pid} is alive: {stat}");
+    assert_dead(&place.read("pids"));
+}
+
+#[tokio::test]
+async fn a_look_up_that_is_given_up_leaves_no_helper_behind() {
+    let place = Place::new();
+    let pids = place.path("pids");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pids)
+            .status()
+            .unwrap()
+            .success()
+    );
+    place.helper(
+        "slow",
+        &format!("sleep 600 & echo $$ $! >'{}'; wait", pids.display()),
+    );
+    place.write("config.json", r#"{"credsStore": "slow"}"#);
+    // The pipe is opened once the helper runs; the look-up loses the race against it and is dropped.
+    let started = tokio::fs::read_to_string(&pids);
+    let pids = tokio::select! {
+        got = look_up(place.sources(&["config.json"]), "reg.io/a") => panic!("{got:?}"),
+        pids = started => pids.unwrap(),
+    };
+    assert_dead(&pids);
+}
+
+/// Waits until the processes are gone, or dead and not yet waited for; they were killed, so this ends.
+fn assert_dead(pids: &str) {
+    assert_eq!(pids.split_whitespace().count(), 2);
+    for pid in pids.split_whitespace() {
+        let alive = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let state = stat
+                .rsplit_once(") ")
+                .and_then(|(_, rest)| rest.chars().next());
+            !matches!(state, None | Some('Z' | 'X'))
+        };
+        let begun = std::time::Instant::now();
+        while alive() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "{pid} is alive");
+            std::thread::yield_now();
+        }
     }
 }
 
