@@ -8,6 +8,7 @@
     reason = "a test fails by a panic and talks on stderr"
 )]
 
+mod credential_files;
 mod harness;
 mod mock_registry;
 mod registry;
