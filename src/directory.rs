@@ -2,18 +2,36 @@
 //!
 //! Reading takes an immutable snapshot: every file is opened once, below a directory that is open already, without
 //! following a link, and read once, so that what is validated, hashed and packed are the same bytes.
+//!
+//! Writing stages everything beside the destination and moves it there in one step, so that the destination is the
+//! former one or the new one, wherever it is stopped. With [`WriteOptions::force`] a directory is exchanged for the new
+//! one, and what was in it is deleted, but only if nothing of it is lost: each file that is written carries a *mark*, an
+//! extended attribute with a hash over its path and content. A file without one, or that was edited since, is somebody
+//! else's, unless the new bundle has the same bytes under its path, and without [`WriteOptions::prune`] the call is
+//! refused. The marks lie outside the contents, so no archive can bring them; where the file system keeps none, or they
+//! got lost in a copy, every file counts as somebody else's. Files that nobody can account for are never deleted.
 
+mod destination;
 mod file;
 mod link;
+mod mark;
+mod place;
 mod read;
+mod staging;
+mod survey;
+mod tree;
 mod walk;
+mod write;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::bundle::Files;
 use crate::path::BundlePath;
 
 pub use read::read;
+pub use write::{write, write_file, write_file_with};
 
 /// How a source is read.
 #[derive(Debug, Clone)]
@@ -65,4 +83,28 @@ pub struct LeftOut {
     pub path: String,
     /// The rule that left it out, such as ``built-in rule `.DS_Store` ``.
     pub rule: String,
+}
+
+/// How something is written.
+#[derive(Debug, Clone, Default)]
+pub struct WriteOptions {
+    /// Whether something that is there already may be replaced.
+    pub force: bool,
+    /// Whether replacing a directory may delete files that no bundle put there, or that were changed since.
+    pub prune: bool,
+    /// Set by the caller to stop between two files; nothing is left then.
+    pub interrupted: Option<Arc<AtomicBool>>,
+}
+
+/// What writing a directory did to what was there before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Whether there was a directory with something in it.
+    pub replaced: bool,
+    /// What was there and is there no longer; paths in the directory, raw, with a final `/` if it is a directory.
+    pub removed: Vec<String>,
+    /// Files that a bundle did not put there, or that were changed since, and whose content is the new bundle's now.
+    pub overwritten: Vec<String>,
+    /// Whether the files are marked, so that they can be replaced without `prune` later.
+    pub marked: bool,
 }

@@ -1,0 +1,149 @@
+//! What is in a directory that is about to be replaced, and what of it would be lost.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+
+use super::file::{open_directory, open_file};
+use super::mark::{holds, is_marked};
+use crate::bundle::Files;
+use crate::error::{Error, Result};
+use crate::escape::shown;
+
+/// What tells a file from the one that it was, without reading it.
+type Trace = (u64, i64, i64, u64, u32);
+
+/// Everything in a directory but the directories that hold something.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Survey {
+    entries: BTreeMap<PathBuf, Trace>,
+}
+
+/// What replacing a directory means for what is in it.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    /// What the new files do not have.
+    pub(super) removed: Vec<String>,
+    /// What somebody else put there or changed, among the removed or not.
+    pub(super) foreign: Vec<String>,
+    /// What somebody else put there or changed and the new files have with another content.
+    pub(super) overwritten: Vec<String>,
+}
+
+impl Survey {
+    /// Lists a directory, following no link. Fails with a conflict when another file system is mounted in it.
+    pub(super) fn of(root: &OwnedFd, path: &Path) -> Result<Self> {
+        let mut survey = Self::default();
+        let device = fstat(root)
+            .map_err(|error| Error::io("cannot look at", path, error.into()))?
+            .st_dev;
+        survey.list(root, Path::new(""), path, device)?;
+        Ok(survey)
+    }
+
+    fn list(&mut self, fd: &OwnedFd, at: &Path, shown_at: &Path, device: u64) -> Result<()> {
+        let cannot = |error: rustix::io::Errno| Error::io("cannot list", shown_at, error.into());
+        let mut is_empty = true;
+        for entry in Dir::read_from(fd).map_err(cannot)? {
+            let entry = entry.map_err(cannot)?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            is_empty = false;
+            let name = std::ffi::OsString::from_vec(name.to_vec());
+            let (path, shown_path) = (at.join(&name), shown_at.join(&name));
+            let cannot = |error: std::io::Error| Error::io("cannot look at", &shown_path, error);
+            let stat = statat(fd, &name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(|error| cannot(error.into()))?;
+            if stat.st_dev != device {
+                let place = shown(&shown_path.to_string_lossy());
+                return Err(Error::conflict(format!(
+                    "another file system is mounted at `{place}`"
+                ))
+                .file(shown_path.display()));
+            }
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+                let below = open_directory(fd, &name).map_err(cannot)?;
+                self.list(&below, &path, &shown_path, device)?;
+            } else {
+                self.entries.insert(path, trace(&stat));
+            }
+        }
+        if is_empty {
+            let stat = fstat(fd).map_err(cannot)?;
+            self.entries.insert(at.to_owned(), trace(&stat));
+        }
+        Ok(())
+    }
+
+    /// Tells whether there is nothing in the directory, not even an empty directory.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.keys().all(|path| path.as_os_str().is_empty())
+    }
+
+    /// Compares what is there with what is to stand there, reading what has to be compared.
+    pub(super) fn losses(&self, root: &OwnedFd, new: &Files) -> Losses {
+        let mut losses = Losses::default();
+        for (path, trace) in &self.entries {
+            let text = path.to_string_lossy().into_owned();
+            let is_directory = kind(trace) == FileType::Directory;
+            let new_content = str::from_utf8(path.as_os_str().as_bytes())
+                .ok()
+                .and_then(|path| path.parse().ok())
+                .and_then(|path| new.get(&path));
+            let name = if is_directory {
+                format!("{text}/")
+            } else {
+                text.clone()
+            };
+            let file = match kind(trace) {
+                FileType::RegularFile => open_at(root, path),
+                _ => None,
+            };
+            let accounted = file.is_some_and(|file| {
+                new_content.is_some_and(|content| holds(&file, content)) || is_marked(&text, &file)
+            });
+            if !accounted {
+                losses.foreign.push(name.clone());
+            }
+            match new_content {
+                None => losses.removed.push(name),
+                Some(_) if !accounted => losses.overwritten.push(name),
+                Some(_) => {}
+            }
+        }
+        losses
+    }
+}
+
+fn trace(stat: &Stat) -> Trace {
+    (
+        stat.st_ino,
+        stat.st_size,
+        stat.st_mtime,
+        stat.st_mtime_nsec,
+        stat.st_mode,
+    )
+}
+
+fn kind(trace: &Trace) -> FileType {
+    FileType::from_raw_mode(trace.4)
+}
+
+/// Opens a file below an open directory, each component without following a link.
+fn open_at(root: &OwnedFd, path: &Path) -> Option<OwnedFd> {
+    let mut directory: Option<OwnedFd> = None;
+    let mut names = path.iter().peekable();
+    while let Some(name) = names.next() {
+        let at = directory.as_ref().unwrap_or(root);
+        if names.peek().is_none() {
+            return open_file(at, name).ok();
+        }
+        directory = Some(open_directory(at, name).ok()?);
+    }
+    None
+}

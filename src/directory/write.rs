@@ -1,0 +1,197 @@
+//! Writing a directory or a file whole or not at all.
+//!
+//! Made in a staging directory, put on disk, then moved: into the place of nothing or of an empty directory by a
+//! rename, which fails on anything else, and into the place of a directory by an exchange.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use rustix::fs::FileType;
+
+use super::destination::Destination;
+use super::file::open_directory;
+use super::place::{exchange, replace_file, settle_directory, settle_file, sync_parent};
+use super::staging::{MADE, Staging};
+use super::survey::{Losses, Survey};
+use super::tree::{create, make};
+use super::{WriteOptions, Written};
+use crate::bundle::Files;
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::escape::shown;
+
+/// How many names an error lists.
+const NAMES_SHOWN: usize = 10;
+
+/// Writes files as a new directory, or in the place of one.
+///
+/// Files get mode 0644 and directories 0755 less the umask. The result is on disk when this returns.
+///
+/// Fails with [`Kind::Conflict`] when something is at `destination` that is no empty directory, unless
+/// [`WriteOptions::force`]; when files would be lost that no bundle put there, unless [`WriteOptions::prune`] as well;
+/// and when it is a link or a file, whatever the options. After any failure the destination is what it was, with one
+/// exception that the message tells: the former content could not be removed.
+pub fn write(files: &Files, destination: &Path, options: &WriteOptions) -> Result<Written> {
+    let destination = Destination::open(destination)?;
+    let former = Former::look(&destination, files, options)?;
+    let staging = Staging::beside(&destination)?;
+    let marked = make(files, &destination, &staging, || check_interrupt(options))?;
+    check_interrupt(options)?;
+    let written = match former {
+        None => {
+            settle_directory(&destination, &staging)?;
+            Written::default()
+        }
+        Some(former) => {
+            exchange(&destination, &staging)?;
+            // Whoever wrote into it since it was looked at gets it back.
+            if !former.is_still(&staging, &destination) {
+                return Err(match exchange(&destination, &staging) {
+                    Ok(()) => destination.changed(),
+                    Err(error) => staging.keep(error),
+                });
+            }
+            Written {
+                replaced: true,
+                removed: former.losses.removed,
+                overwritten: former.losses.overwritten,
+                marked: false,
+            }
+        }
+    };
+    sync_parent(&destination)?;
+    staging.remove().map_err(|error| {
+        let place = destination.shown();
+        error.at(format_args!(
+            "`{place}` is written, but its former content is left"
+        ))
+    })?;
+    Ok(Written { marked, ..written })
+}
+
+/// Writes one file, in the place of nothing or, with [`WriteOptions::force`], of a file; says whether one was replaced.
+///
+/// The file gets mode 0644 less the umask and is on disk when this returns. Fails with [`Kind::Conflict`] when a file
+/// exists and may not be replaced, or when something else is there; the destination is what it was then.
+pub fn write_file(destination: &Path, content: &Content, options: &WriteOptions) -> Result<bool> {
+    write_file_with(destination, options, |file| {
+        let mut reader = content.reader();
+        io::copy(&mut reader, file)
+            .map(drop)
+            .map_err(|error| Error::io("cannot write", destination, error))
+    })
+}
+
+/// Writes one file as [`write_file`] does, with the bytes that `fill` puts into it.
+pub fn write_file_with(
+    destination: &Path,
+    options: &WriteOptions,
+    fill: impl FnOnce(&mut File) -> Result<()>,
+) -> Result<bool> {
+    let destination = Destination::open(destination)?;
+    let exists = destination.expect(FileType::RegularFile)?;
+    if exists && !options.force {
+        return Err(destination.exists());
+    }
+    let staging = Staging::beside(&destination)?;
+    let cannot = |error: io::Error| Error::io("cannot write", &destination.path, error);
+    let mut file = File::from(create(&staging.fd, OsStr::new(MADE)).map_err(cannot)?);
+    fill(&mut file)?;
+    file.sync_all().map_err(cannot)?;
+    check_interrupt(options)?;
+    if options.force {
+        replace_file(&destination, &staging)?;
+    } else {
+        settle_file(&destination, &staging)?;
+    }
+    sync_parent(&destination)?;
+    Ok(exists)
+}
+
+/// A directory that is to be replaced.
+struct Former {
+    survey: Survey,
+    losses: Losses,
+}
+
+impl Former {
+    /// Looks at what is at the destination; nothing when it is free or an empty directory.
+    fn look(
+        destination: &Destination,
+        files: &Files,
+        options: &WriteOptions,
+    ) -> Result<Option<Self>> {
+        if !destination.expect(FileType::Directory)? {
+            return Ok(None);
+        }
+        let root = open_directory(&destination.parent, &destination.name)
+            .map_err(|error| Error::io("cannot open", &destination.path, error))?;
+        if !options.force {
+            return if is_empty(&root) {
+                Ok(None)
+            } else {
+                Err(destination.exists())
+            };
+        }
+        let survey = Survey::of(&root, &destination.path)?;
+        if survey.is_empty() {
+            return Ok(None);
+        }
+        let losses = survey.losses(&root, files);
+        if !losses.foreign.is_empty() && !options.prune {
+            return Err(refuse_losses(destination, &losses.foreign));
+        }
+        Ok(Some(Self { survey, losses }))
+    }
+
+    /// Tells whether the directory, now in the staging directory, is as it was when it was looked at.
+    fn is_still(&self, staging: &Staging<'_>, destination: &Destination) -> bool {
+        open_directory(&staging.fd, OsStr::new(MADE))
+            .map_err(drop)
+            .and_then(|root| Survey::of(&root, &destination.path).map_err(drop))
+            .is_ok_and(|survey| survey == self.survey)
+    }
+}
+
+fn is_empty(root: &OwnedFd) -> bool {
+    rustix::fs::Dir::read_from(root).is_ok_and(|entries| {
+        entries
+            .flatten()
+            .all(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
+    })
+}
+
+fn refuse_losses(destination: &Destination, foreign: &[String]) -> Error {
+    let place = destination.shown();
+    let mut names: Vec<String> = foreign
+        .iter()
+        .take(NAMES_SHOWN)
+        .map(|name| format!("`{}`", shown(name)))
+        .collect();
+    if foreign.len() > NAMES_SHOWN {
+        names.push("…".into());
+    }
+    Error::conflict(format!(
+        "`{place}` holds what no bundle put there or what was changed since ({}): {}",
+        foreign.len(),
+        names.join(", ")
+    ))
+    .file(destination.path.display())
+    .hint("move it away, or let `--prune` delete it")
+}
+
+fn check_interrupt(options: &WriteOptions) -> Result<()> {
+    match &options.interrupted {
+        Some(flag) if flag.load(Ordering::Relaxed) => {
+            Err(Error::new(Kind::Interrupted, "stopped on request"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
