@@ -12,6 +12,7 @@ mod documents;
 mod fault;
 mod mapping;
 mod scalar;
+mod source;
 
 pub use documents::{Document, Documents, documents, metadata_document};
 pub use fault::{Fault, FaultKind};

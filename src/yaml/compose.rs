@@ -6,17 +6,18 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use granit_parser::{
-    ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag,
+    Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag,
 };
 
 use crate::escape::shown;
 use crate::limits::{Ceiling, Limits};
 
 use super::budget::Budget;
-use super::characters::{next_foreign_break, small};
+use super::characters::Text;
 use super::fault::{Fault, FaultKind};
 use super::mapping::Entries;
 use super::scalar;
+use super::source::Source;
 use super::{Key, Node, Style, Value};
 
 /// What a document may use.
@@ -33,7 +34,7 @@ const DEPTH_MAX: u64 = 200;
 
 /// Returns the root of a document that begins on `line`, or None when there is nothing but comments.
 pub(super) fn compose(
-    text: &str,
+    text: Text<'_>,
     line: u32,
     limits: &Limits,
     rules: Rules,
@@ -51,10 +52,8 @@ pub(super) fn compose(
         block_nesting_limit: nesting,
     };
     let mut composer = Composer {
-        parser: Parser::new_from_str_with_options(text, options),
-        text,
-        lines_before: line.saturating_sub(1),
-        foreign_break: next_foreign_break(text, 0),
+        parser: Parser::new_from_str_with_options(text.text, options),
+        source: Source::new(text, line),
         anchors: HashMap::new(),
         rules,
         budget: Budget::new(limits, depth),
@@ -64,10 +63,7 @@ pub(super) fn compose(
 
 struct Composer<'t> {
     parser: Parser<'t, StrInput<'t>>,
-    text: &'t str,
-    lines_before: u32,
-    /// The next character that ends a line for Kubernetes only.
-    foreign_break: Option<usize>,
+    source: Source<'t>,
     /// The nodes that aliases can repeat, by the parser's number of their anchor.
     anchors: HashMap<usize, Node>,
     rules: Rules,
@@ -82,7 +78,7 @@ impl<'t> Composer<'t> {
             match event {
                 Event::StreamStart | Event::DocumentEnd => {}
                 Event::StreamEnd => {
-                    self.check_breaks_before(self.text.len())?;
+                    self.source.check_breaks_to_the_end()?;
                     return Ok(root);
                 }
                 Event::DocumentStart(..) if root.is_none() => {
@@ -92,7 +88,9 @@ impl<'t> Composer<'t> {
                 _ => {
                     let message = "Kubernetes does not read this document: it needs a line `---` before it, \
                                    with nothing but a comment behind the dashes";
-                    return Err(self.fault(FaultKind::LostDocument, span.start, message));
+                    return Err(self
+                        .source
+                        .fault(FaultKind::LostDocument, span.start, message));
                 }
             }
         }
@@ -102,14 +100,14 @@ impl<'t> Composer<'t> {
     fn node(&mut self, event: Event<'t>, span: Span, depth: u64) -> Result<Node, Fault> {
         self.budget
             .make()
-            .map_err(|kind| self.over(kind, span.start))?;
+            .map_err(|kind| self.source.over(kind, span.start))?;
         let (node, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.check_properties(anchor, tag.as_deref(), &span)?;
                 let (value, plain) = self.scalar(text, style, tag.as_deref(), &span)?;
                 if matches!(value, Value::Float(float) if !float.is_finite()) {
                     let message = "a number that is infinite or NaN has no JSON; put it in quotes";
-                    return Err(self.fault(FaultKind::NotFinite, span.start, message));
+                    return Err(self.source.fault(FaultKind::NotFinite, span.start, message));
                 }
                 (
                     self.make(value, scalar_style(style), plain, span.start),
@@ -152,7 +150,11 @@ impl<'t> Composer<'t> {
                 )
             }
             Event::Alias(id) => return self.alias(id, &span, depth),
-            _ => return Err(self.fault(FaultKind::Syntax, span.start, "a value is missing")),
+            _ => {
+                return Err(self
+                    .source
+                    .fault(FaultKind::Syntax, span.start, "a value is missing"));
+            }
         };
         if anchor != 0 {
             self.keep(anchor, &node, span.start)?;
@@ -172,7 +174,7 @@ impl<'t> Composer<'t> {
                 self.check_plain("a merge key", key_span.start)?;
                 self.budget
                     .make()
-                    .map_err(|kind| self.over(kind, key_span.start))?;
+                    .map_err(|kind| self.source.over(kind, key_span.start))?;
                 let (event, span) = self.next()?;
                 let is_alias = matches!(event, Event::Alias(_));
                 let value = self.node(event, span, depth + 1)?;
@@ -195,7 +197,7 @@ impl<'t> Composer<'t> {
         at: Marker,
     ) -> Result<(), Fault> {
         let wrong = || {
-            self.fault(
+            self.source.fault(
                 FaultKind::BadMerge,
                 at,
                 "`<<` takes a mapping or a list of mappings",
@@ -218,7 +220,9 @@ impl<'t> Composer<'t> {
 
     fn key(&mut self, event: Event<'t>, span: &Span) -> Result<Key, Fault> {
         let at = span.start;
-        self.budget.make().map_err(|kind| self.over(kind, at))?;
+        self.budget
+            .make()
+            .map_err(|kind| self.source.over(kind, at))?;
         let (value, plain) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.check_properties(anchor, tag.as_deref(), span)?;
@@ -234,7 +238,7 @@ impl<'t> Composer<'t> {
                 (node.value, node.plain)
             }
             _ => {
-                return Err(self.fault(
+                return Err(self.source.fault(
                     FaultKind::BadKey,
                     at,
                     "a list or a mapping cannot be a key",
@@ -248,10 +252,10 @@ impl<'t> Composer<'t> {
             Value::Float(value) => scalar::float_key(value),
             Value::UInt(_) | Value::Null | Value::Sequence(_) | Value::Mapping(_) => {
                 let message = format!("{} cannot be a key; put it in quotes", value.kind_name());
-                return Err(self.fault(FaultKind::BadKey, at, message));
+                return Err(self.source.fault(FaultKind::BadKey, at, message));
             }
         };
-        let (line, column) = self.place(at);
+        let (line, column) = self.source.place(at);
         Ok(Key {
             text: text.into_boxed_str(),
             line,
@@ -269,16 +273,14 @@ impl<'t> Composer<'t> {
         tag: Option<&Tag>,
         span: &Span,
     ) -> Result<(Value, Option<Box<str>>), Fault> {
-        if self.foreign_break.is_some() {
-            self.check_breaks_in(span, style)?;
-        }
+        self.source.check_breaks(span, style)?;
         let is_plain = style == ScalarStyle::Plain;
         // The parser gives a value that is not written the text `~`.
         let is_absent =
             is_plain && tag.is_none() && span.byte_range().is_some_and(|range| range.is_empty());
         let value = match tag {
             Some(tag) => scalar::resolve_tagged(tag, &text).map_err(|message| {
-                self.fault(
+                self.source.fault(
                     FaultKind::BadTag,
                     span.start,
                     format!("`{}` {message}", shown(&text)),
@@ -297,24 +299,27 @@ impl<'t> Composer<'t> {
         let Some(node) = self.anchors.get(&id) else {
             let message = format!(
                 "`{}` repeats the value that it stands in",
-                self.shown_source(span.start)
+                self.source.word(span.start)
             );
-            return Err(self.fault(FaultKind::SelfAlias, span.start, message));
+            return Err(self.source.fault(FaultKind::SelfAlias, span.start, message));
         };
         self.budget
             .replay(node, depth)
-            .map_err(|kind| self.over(kind, span.start))
+            .map_err(|kind| self.source.over(kind, span.start))
     }
 
     /// Keeps a node for the aliases that may come.
     fn keep(&mut self, anchor: usize, node: &Node, at: Marker) -> Result<(), Fault> {
-        let kept = self.budget.keep(node).map_err(|kind| self.over(kind, at))?;
+        let kept = self
+            .budget
+            .keep(node)
+            .map_err(|kind| self.source.over(kind, at))?;
         self.anchors.insert(anchor, kept);
         Ok(())
     }
 
     fn make(&self, value: Value, style: Style, plain: Option<Box<str>>, at: Marker) -> Node {
-        let (line, column) = self.place(at);
+        let (line, column) = self.source.place(at);
         Node {
             value,
             line,
@@ -324,68 +329,30 @@ impl<'t> Composer<'t> {
         }
     }
 
+    #[inline]
     fn next(&mut self) -> Result<(Event<'t>, Span), Fault> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => Err(self.syntax(&error)),
-            None => Err(Fault::new(
-                FaultKind::Syntax,
-                (self.lines_before, 1),
-                "the document ends too early",
-            )),
+            Some(Err(error)) => Err(self.refused(Some(&error))),
+            None => Err(self.refused(None)),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, error: Option<&ScanError>) -> Fault {
+        match error {
+            Some(error) => self.source.syntax(error, self.budget.depth()),
+            None => Fault::new(FaultKind::Syntax, (1, 1), "the document ends too early"),
         }
     }
 }
 
-/// Places, checks and faults.
+/// What the rules allow.
 impl Composer<'_> {
-    fn place(&self, at: Marker) -> (u32, u32) {
-        let line = small(at.line()).saturating_add(self.lines_before);
-        (line, small(at.col()).saturating_add(1))
-    }
-
-    fn fault(&self, kind: FaultKind, at: Marker, message: impl Into<String>) -> Fault {
-        Fault::new(kind, self.place(at), message)
-    }
-
-    /// Makes the fault of a ceiling.
-    fn over(&self, kind: FaultKind, at: Marker) -> Fault {
-        let message = match &kind {
-            FaultKind::TooDeep { limit } => {
-                format!("the document is nested more than {limit} levels deep")
-            }
-            FaultKind::TooManyNodes { limit } => {
-                format!("the document has more than {limit} nodes")
-            }
-            _ => "aliases expand too far".to_owned(),
-        };
-        self.fault(kind, at, message)
-    }
-
-    fn syntax(&self, error: &ScanError) -> Fault {
-        let at = *error.marker();
-        match error.kind() {
-            ErrorKind::RecursionLimitExceeded => {
-                let limit = self.budget.depth();
-                self.over(FaultKind::TooDeep { limit }, at)
-            }
-            ErrorKind::UnknownAnchor => {
-                let message = format!("`{}` has no anchor before it", self.shown_source(at));
-                self.fault(FaultKind::UnknownAlias, at, message)
-            }
-            ErrorKind::DirectiveDisallowed => {
-                let message =
-                    "Kubernetes does not read directives (`%`) at the start of a document";
-                self.fault(FaultKind::Syntax, at, message)
-            }
-            kind => self.fault(FaultKind::Syntax, at, shown(&kind.to_string())),
-        }
-    }
-
     fn check_depth(&self, depth: u64, at: Marker) -> Result<(), Fault> {
         self.budget
             .check_depth(depth)
-            .map_err(|kind| self.over(kind, at))
+            .map_err(|kind| self.source.over(kind, at))
     }
 
     fn check_properties(&self, anchor: usize, tag: Option<&Tag>, span: &Span) -> Result<(), Fault> {
@@ -401,70 +368,11 @@ impl Composer<'_> {
     fn check_plain(&self, what: &str, at: Marker) -> Result<(), Fault> {
         match self.rules {
             Rules::Manifest => Ok(()),
-            Rules::Metadata => Err(self.fault(
-                FaultKind::NotPlain,
-                at,
-                format!("{what} is not allowed in metadata"),
-            )),
-        }
-    }
-
-    /// Refuses a foreign line break between the last scalar and `end`: in a comment or between tokens.
-    fn check_breaks_before(&self, end: usize) -> Result<(), Fault> {
-        match self.foreign_break {
-            Some(offset) if offset < end => Err(self.foreign(offset)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses foreign line breaks in a scalar, unless it is quoted and they would be kept as they are.
-    fn check_breaks_in(&mut self, span: &Span, style: ScalarStyle) -> Result<(), Fault> {
-        let Some(range) = span.byte_range() else {
-            return Ok(());
-        };
-        self.check_breaks_before(range.start)?;
-        while let Some(offset) = self.foreign_break.filter(|offset| *offset < range.end) {
-            let is_quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
-            let before = self
-                .text
-                .get(..offset)
-                .and_then(|text| text.chars().next_back());
-            let mut from = self.text.get(offset..).unwrap_or_default().chars();
-            let (this, after) = (from.next().unwrap_or_default(), from.next());
-            let folds = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || c == '\\');
-            if !is_quoted || this == '\u{85}' || folds(before) || folds(after) {
-                return Err(self.foreign(offset));
+            Rules::Metadata => {
+                let message = format!("{what} is not allowed in metadata");
+                Err(self.source.fault(FaultKind::NotPlain, at, message))
             }
-            self.foreign_break = next_foreign_break(self.text, offset + this.len_utf8());
         }
-        Ok(())
-    }
-
-    fn foreign(&self, offset: usize) -> Fault {
-        let c = self
-            .text
-            .get(offset..)
-            .and_then(|text| text.chars().next())
-            .unwrap_or_default();
-        let place = super::characters::place(
-            self.text.get(..offset).unwrap_or_default(),
-            self.lines_before.saturating_add(1),
-        );
-        let code = u32::from(c);
-        let message = format!(
-            "U+{code:04X} ends a line for Kubernetes; write it as `\\u{code:04x}` in double quotes"
-        );
-        Fault::new(FaultKind::LineBreak, place, message)
-    }
-
-    /// Returns the alias that begins at a place, for messages.
-    fn shown_source(&self, at: Marker) -> String {
-        let rest = at
-            .byte_offset()
-            .and_then(|offset| self.text.get(offset..))
-            .unwrap_or_default();
-        let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | '}');
-        shown(rest.split(ends).next().unwrap_or_default())
     }
 }
 

@@ -84,25 +84,13 @@ impl Documents<'_, '_> {
     /// Returns the next document's bytes and first line, and steps over the separator after it.
     fn next_range(&mut self) -> Option<(Range<usize>, u32)> {
         let (start, first_line) = (self.offset, self.line);
-        if start >= self.text.len() {
-            return None;
-        }
-        loop {
-            let at = self.offset;
-            let rest = self.text.get(at..).unwrap_or_default();
-            let length = rest
-                .iter()
-                .position(|b| *b == b'\n')
-                .map_or(rest.len(), |i| i + 1);
-            if length == 0 {
-                return Some((start..at, first_line));
-            }
-            self.offset += length;
-            self.line = self.line.saturating_add(1);
-            if is_separator(rest.get(..length).unwrap_or_default()) {
-                return Some((start..at, first_line));
-            }
-        }
+        let rest = self.text.get(start..).filter(|rest| !rest.is_empty())?;
+        let (length, separator) = next_separator(rest);
+        let taken = length + separator;
+        let breaks = line_breaks(rest.get(..taken).unwrap_or_default());
+        self.offset += taken;
+        self.line = first_line.saturating_add(breaks);
+        Some((start..start + length, first_line))
     }
 
     fn read(&self, range: Range<usize>, line: u32) -> Result<Document, Fault> {
@@ -118,7 +106,7 @@ impl Documents<'_, '_> {
             ));
         }
         let root = compose(
-            characters::text(bytes, line)?,
+            characters::read(bytes, line)?,
             line,
             self.limits,
             self.rules,
@@ -158,8 +146,51 @@ impl Iterator for Documents<'_, '_> {
     }
 }
 
-/// Tells whether a line ends a document for Kubernetes: `---`, and nothing but blanks and a comment after it.
-fn is_separator(line: &[u8]) -> bool {
-    line.strip_prefix(b"---")
-        .is_some_and(|rest| matches!(rest.trim_ascii(), [] | [b'#', ..]))
+/// Returns how long the document at the beginning of a text is, and how long the separator after it.
+fn next_separator(text: &[u8]) -> (usize, usize) {
+    let mut start = 0;
+    loop {
+        let line = text.get(start..).unwrap_or_default();
+        if let Some(rest) = line.strip_prefix(b"---") {
+            let end = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+            // Kubernetes splits where nothing but blanks and a comment are behind the dashes.
+            if let [] | [b'#', ..] = rest.get(..end).unwrap_or_default().trim_ascii() {
+                return (start, line.len().min(3 + end + 1));
+            }
+        }
+        match dash_at_line_start(line) {
+            Some(offset) => start += offset,
+            None => return (text.len(), 0),
+        }
+    }
+}
+
+/// Returns where the next line that begins with a dash begins, not looking at the first line.
+///
+/// Such lines are rare, so whole blocks of bytes are looked at without a branch for each.
+fn dash_at_line_start(text: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 64;
+    let mut start = 0;
+    while let Some(block) = text
+        .get(start..)
+        .and_then(<[u8]>::first_chunk::<{ BLOCK + 1 }>)
+    {
+        let (here, next) = (block.first_chunk::<BLOCK>()?, block.last_chunk::<BLOCK>()?);
+        let mut any = 0;
+        for (a, b) in here.iter().zip(next) {
+            any |= u8::from(*a == b'\n') & u8::from(*b == b'-');
+        }
+        if any != 0 {
+            break;
+        }
+        start += BLOCK;
+    }
+    let rest = text.get(start..)?;
+    Some(start + rest.windows(2).position(|pair| pair == b"\n-")? + 1)
+}
+
+/// Counts line breaks; adding small numbers without overflow checks lets many bytes be looked at in one step.
+fn line_breaks(text: &[u8]) -> u32 {
+    text.iter()
+        .fold(0_u32, |count, b| count.wrapping_add(u32::from(*b == b'\n')))
 }
