@@ -225,9 +225,11 @@ pub(super) fn same_name(context: &Context<'_>, findings: &mut Vec<Finding>) {
 
 /// Reports bundles without anything to apply.
 pub(super) fn empty(context: &Context<'_>, whole: &Whole<'_>, findings: &mut Vec<Finding>) {
-    // What other findings explain already is not said again.
-    if whole.objects.is_empty() && !context.is_kustomize() && !whole.has_errors {
-        let has_files = context.manifests().next().is_some();
+    let has_files = context.manifests().next().is_some();
+    // A template that the operator fills may be no YAML before; what other findings explain already is not said again.
+    let may_be_templates = has_files && context.has_placeholders;
+    if whole.objects.is_empty() && !context.is_kustomize() && !whole.has_errors && !may_be_templates
+    {
         let message = if has_files {
             format!("no file in `{MANIFESTS}/` holds an object")
         } else {

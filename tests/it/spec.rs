@@ -4,6 +4,7 @@
 
 mod blocks;
 mod markdown;
+mod references;
 mod schemas;
 mod tables;
 mod words;
@@ -11,12 +12,37 @@ mod words;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use manifest_bundle::bundle::Files;
+
 use markdown::Page;
 use schemas::All;
 
+/// The directory of the project.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
 /// The directory of the specification.
 fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("spec")
+    root().join("spec")
+}
+
+/// Reads all files below a directory, by their paths in it.
+fn files(below: &Path) -> Files {
+    let mut files = Files::new();
+    let mut directories = vec![below.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                let name = path.strip_prefix(below).unwrap().to_str().unwrap();
+                files.insert(name.parse().unwrap(), std::fs::read(&path).unwrap().into());
+            }
+        }
+    }
+    files
 }
 
 /// All pages, in the order of their names.

@@ -1,11 +1,14 @@
 //! The fenced blocks of the specification: the first two words of the info string name the executor.
 
+use manifest_bundle::bundle::Files;
 use manifest_bundle::error::Error;
+use manifest_bundle::finding::Severity;
 use manifest_bundle::limits::Limits;
-use manifest_bundle::metadata::{self, Metadata};
-use manifest_bundle::oci::{Document, ImageConfig};
+use manifest_bundle::metadata::{self, Metadata, key};
+use manifest_bundle::oci::{Annotations, Document, ImageConfig};
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::reference::Location;
+use manifest_bundle::validate::{Options, validate};
 use manifest_bundle::yaml;
 
 use super::markdown::Block;
@@ -20,6 +23,7 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
         ["text", "bundle"] => directory(block),
         ["json", "manifest", how, ..] => manifest(block, how, schemas),
         ["json", "config", how, ..] => config(block, how, schemas),
+        ["yaml", "object", ..] => object(block),
         ["yaml", "annotations", ..] => annotations(block, schemas),
         _ => Err(format!("nothing executes a block `{}`", words.join(" "))),
     }
@@ -57,6 +61,54 @@ fn annotations(block: &Block, schemas: &All) -> Result<(), String> {
         same("the canonical form", written, block.text.clone())?;
     }
     Ok(())
+}
+
+/// Checks a file below `manifests/`: `valid`, or `finding=CODE` for its one finding.
+///
+/// `placeholders` says that the bundle declares them, `min-operator-version=V` what its objects ask for.
+fn object(block: &Block) -> Result<(), String> {
+    let mut annotations = Annotations::from(
+        [
+            (key::MEDIATYPE, "manifests"),
+            (key::PACKAGE, "etcd"),
+            (key::VERSION, "3.5.0"),
+            (key::OPERATOR_ID, "etcd-manager"),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned())),
+    );
+    if block.has("placeholders") {
+        annotations.insert(key::PLACEHOLDERS.to_owned(), "go-template".to_owned());
+    }
+    let files = Files::from([
+        (
+            metadata::FILE.parse().unwrap(),
+            metadata::write(&annotations).into(),
+        ),
+        (
+            "manifests/example.yaml".parse().unwrap(),
+            block.text.clone().into_bytes().into(),
+        ),
+    ]);
+    let report = validate(&files, &Limits::default(), &Options::default()).unwrap();
+    let mut codes: Vec<&str> = Vec::new();
+    for finding in report
+        .findings
+        .iter()
+        .filter(|f| f.severity > Severity::Note)
+    {
+        codes.push(finding.code);
+    }
+    let wanted: Vec<&str> = match block.value("finding") {
+        Some(code) if !block.has("valid") => vec![code],
+        None if block.has("valid") => vec![],
+        _ => return Err("say either `valid` or `finding=CODE`".into()),
+    };
+    same("the list of findings", codes, wanted)?;
+    let minimum = report
+        .min_operator_version
+        .map(|minimum| minimum.version.to_string());
+    let wanted = block.value("min-operator-version");
+    same("the version that is asked for", minimum.as_deref(), wanted)
 }
 
 /// Checks a manifest or index, by what a reader and the schema of what is written make of it.

@@ -51,6 +51,10 @@ impl All {
         }
     }
 
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
     /// Tells whether a text is a word in the schema's view.
     pub(super) fn word(&self, name: &str, text: &str) -> bool {
         let text = Value::from(text);

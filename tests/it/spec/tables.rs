@@ -18,6 +18,7 @@ use manifest_bundle::path::{BundlePath, Distinct};
 use manifest_bundle::reference::{Entry, Location, Registry};
 use manifest_bundle::requirement::Requirement;
 use manifest_bundle::tag::Tag;
+use manifest_bundle::validate::{CHECKS, Family, Options, validate};
 use manifest_bundle::version::Version;
 
 use super::markdown::{Table, code};
@@ -53,6 +54,14 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Refused JSON", "Because"] => refused_json,
         ["Path", "Kind of refusal", "Because"] => path,
         ["Path", "Collides with"] => collision,
+        ["Code", "About", "Severity", "Means"] => return findings(table),
+        ["Consumer", "Version", "Works", "How", "Evidence"]
+        | ["Registry", "Version", "Takes it", "Notes", "Evidence"] => evidence,
+        ["KEP-2494" | "registry+v1", "Here"] => counterpart,
+        ["Schema", "Describes"] => return schema_list(table, schemas),
+        ["Not seen by a schema", "Example"] => unseen,
+        // Reasons, and nothing that could be run.
+        ["Rule", "Because"] => |cells, _| reason(cells),
         ["Refused key", "Because"] => refused_key,
         ["Key", "Required", "Value", "Example"] => return keys(table, schemas),
         ["Escaped from", "To"] => return escaped(table),
@@ -345,6 +354,130 @@ fn source(table: &Table) -> Vec<(usize, String)> {
     faults
 }
 
+/// The table of findings is the table of checks; the severity is what the sample in `testdata/bad` gives.
+fn findings(table: &Table) -> Vec<(usize, String)> {
+    let mut faults = Vec::new();
+    if table.rows.len() != CHECKS.len() {
+        faults.push((
+            table.line,
+            format!("there are {} checks in the code", CHECKS.len()),
+        ));
+    }
+    for (row, check) in table.rows.iter().zip(CHECKS) {
+        let family = match check.family {
+            Family::Metadata => "metadata",
+            Family::Layout => "layout",
+            Family::Object => "object",
+            Family::Consumer => "consumer",
+        };
+        let checks = [
+            same("the code", &*format!("`{}`", check.code), &row.cells[0]),
+            same("what it is about", family, &row.cells[1]),
+            severity(check.code, &row.cells[2]),
+            same("what it means", check.about, &row.cells[3]),
+        ];
+        let failed = checks.into_iter().filter_map(Result::err);
+        faults.extend(failed.map(|why| (row.line, why)));
+    }
+    faults
+}
+
+/// Compares a severity with that of the sample; a few faults have none, since no directory can hold them.
+fn severity(code: &str, wanted: &str) -> Result<(), String> {
+    let sample = super::root().join("testdata/bad").join(code);
+    if !sample.exists() {
+        return match wanted {
+            "error" | "warning" => Ok(()),
+            _ => Err(format!("`{wanted}` is no severity")),
+        };
+    }
+    let options = Options {
+        needs_metadata: true,
+        ..Options::default()
+    };
+    let files = super::files(&sample);
+    let report = validate(&files, &Limits::default(), &options).unwrap();
+    let found = report.findings.iter().find(|finding| finding.code == code);
+    let found = found.ok_or("the sample does not show it")?;
+    same("the severity", found.severity.name(), wanted)
+}
+
+/// A row of the compatibility page says how it is known; a test that tries it names the program.
+fn evidence(cells: &[String], _: &All) -> Result<(), String> {
+    if cells[0].is_empty() || cells[1].is_empty() {
+        return Err("name the program and its version".into());
+    }
+    if !["yes", "with a setting", "no"].contains(&&*cells[2]) {
+        return Err(format!("`{}` is no answer", cells[2]));
+    }
+    match cells[4].split_once(": ") {
+        None if ["harness", "documentation"].contains(&&*cells[4]) => Ok(()),
+        Some(("tried", test)) => {
+            let text = std::fs::read_to_string(super::root().join(code(test)?));
+            let text = text.map_err(|e| format!("{test}: {e}"))?.to_lowercase();
+            let name = cells[0].to_lowercase();
+            let mut words = name
+                .split([' ', ',', '(', ')'])
+                .filter(|word| word.len() > 3);
+            if words.any(|word| text.contains(word)) {
+                Ok(())
+            } else {
+                Err(format!("{test} does not try it"))
+            }
+        }
+        _ => Err(format!("`{}` is no evidence", cells[4])),
+    }
+}
+
+fn reason(cells: &[String]) -> Result<(), String> {
+    if cells.iter().any(String::is_empty) {
+        return Err("a rule has a reason".into());
+    }
+    Ok(())
+}
+
+/// A key of another format has one here.
+fn counterpart(cells: &[String], schemas: &All) -> Result<(), String> {
+    let (theirs, ours) = (code(&cells[0])?, code(&cells[1])?);
+    let last = |key: &str| key.rsplit_once(".bundle.").map(|(_, last)| last.to_owned());
+    same("the rest of the key", last(theirs), last(ours))?;
+    if !KEYS.contains(&ours) {
+        return Err(format!("`{ours}` is no key"));
+    }
+    // A bundle may have both.
+    let theirs = theirs.replace("NAMESPACE", "example.org");
+    same(
+        "the list of findings",
+        codes(with(&[(&theirs, Some("x"))]), schemas)?,
+        vec![],
+    )
+}
+
+/// The list of schemas is that of the files.
+fn schema_list(table: &Table, schemas: &All) -> Vec<(usize, String)> {
+    let cells = table.rows.iter().map(|row| row.cells[0].split('`').nth(1));
+    let listed: BTreeSet<&str> = cells.flatten().collect();
+    let checked = same("the list of schemas", listed, schemas.names().collect());
+    checked
+        .err()
+        .into_iter()
+        .map(|why| (table.line, why))
+        .collect()
+}
+
+/// A fault that the library finds and the schema does not.
+fn unseen(cells: &[String], schemas: &All) -> Result<(), String> {
+    let (key, value) = code(&cells[1])?
+        .split_once(": ")
+        .ok_or("write `KEY: VALUE`")?;
+    let annotations = with(&[(key, Some(value))]);
+    schemas.check("keys", &serde_json::to_value(&annotations).unwrap())?;
+    match Metadata::of(annotations, &|_| 0) {
+        Ok(_) => Err("there is no fault".into()),
+        Err(_) => Ok(()),
+    }
+}
+
 /// The table of exit codes has every kind of failure, with its own name and code.
 fn exit_codes(table: &Table) -> Vec<(usize, String)> {
     let listed = table.rows.iter().filter(|row| !row.cells[1].is_empty());
@@ -510,23 +643,26 @@ fn refused_key(cells: &[String], schemas: &All) -> Result<(), String> {
     same(&format!("whether {message:?} says why"), said, true)
 }
 
+/// The keys that have a meaning in the file.
+const KEYS: [&str; 12] = [
+    key::MEDIATYPE,
+    key::PACKAGE,
+    key::VERSION,
+    key::MANIFESTS,
+    key::METADATA,
+    key::OPERATOR_ID,
+    key::MIN_OPERATOR_VERSION,
+    key::MIN_KUBERNETES_VERSION,
+    key::CHANNELS,
+    key::PLACEHOLDERS,
+    key::OCI_VERSION,
+    key::OCI_TITLE,
+];
+
 /// The table of keys has every key of the code, and says what is required and what a value may be.
 fn keys(table: &Table, schemas: &All) -> Vec<(usize, String)> {
     let mut faults = Vec::new();
-    let known = BTreeSet::from([
-        key::MEDIATYPE,
-        key::PACKAGE,
-        key::VERSION,
-        key::MANIFESTS,
-        key::METADATA,
-        key::OPERATOR_ID,
-        key::MIN_OPERATOR_VERSION,
-        key::MIN_KUBERNETES_VERSION,
-        key::CHANNELS,
-        key::PLACEHOLDERS,
-        key::OCI_VERSION,
-        key::OCI_TITLE,
-    ]);
+    let known = BTreeSet::from(KEYS);
     let listed = table.rows.iter().map(|row| row.cells[0].trim_matches('`'));
     if let Err(why) = same("the set of keys", listed.collect(), known) {
         faults.push((table.line, why));
