@@ -8,18 +8,22 @@ mod access;
 mod answer;
 mod auth;
 mod body;
+mod challenge;
 mod download;
 mod event;
 mod http;
 mod link;
 mod location;
+mod login;
 mod manifest;
 mod proxy;
+mod realm;
 mod referrers;
 mod retry;
 mod session;
 mod tags;
 mod time;
+mod token;
 mod transport;
 mod upload;
 
@@ -44,11 +48,12 @@ use crate::tag::Tag;
 
 pub use access::{Access, AccessSettings, ClientCertificate, Timeouts};
 pub use event::{Event, Events};
+pub use login::{Login, check_login};
 pub use proxy::Proxies;
 pub use time::Time;
 
 use answer::Reply;
-use auth::Scope;
+use auth::{Actions, Scope};
 use body::Body;
 use http::Request;
 use retry::Attempts;
@@ -126,8 +131,12 @@ impl Registry {
             headers: HeaderMap::new(),
             body: Body::None,
             scope: Scope {
-                repository: self.repository.path().to_owned(),
-                writes: self.kept.writes.load(Ordering::Relaxed),
+                repository: self.repository.clone(),
+                actions: if self.kept.writes.load(Ordering::Relaxed) {
+                    Actions::Push
+                } else {
+                    Actions::Pull
+                },
                 from: None,
             },
             doing,
@@ -141,9 +150,8 @@ impl Registry {
 
     /// Turns a refusal into an error.
     fn refused(&self, reply: &Reply, request: &Request) -> Error {
-        reply
-            .refused(request.doing, &self.session.settings.time)
-            .error
+        let failure = reply.refused(request.doing, &self.session.settings.time);
+        self.session.explain(failure.error, &self.repository)
     }
 
     fn keep_upload(&self, digest: Digest, upload: Upload) {

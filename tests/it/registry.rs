@@ -1,16 +1,19 @@
 //! The registry client, through the library, against the mock registry and the real one.
 
+mod auth;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use manifest_bundle::content::Content;
+use manifest_bundle::credential::{Credential, Credentials, Secret};
 use manifest_bundle::error::Error;
 use manifest_bundle::limits::Limits;
 use manifest_bundle::oci::{Descriptor, Manifest, ManifestBlob, media_type};
 use manifest_bundle::store::registry::{Access, AccessSettings, Event, Events, Registry, Time};
 use manifest_bundle::store::{self, Name, Store};
 
-use crate::support::{DockerRegistry, MockRegistry};
+use crate::support::{DockerRegistry, MockRegistry, PASSWORD, USER};
 
 /// What one test does with registries: a client whose waits pass at once and are written down.
 struct Client {
@@ -56,6 +59,11 @@ impl Client {
         }
     }
 
+    /// With the password of the one user.
+    fn alice() -> Self {
+        Self::with(|settings| settings.credentials = Credentials::fixed(password(), "the test"))
+    }
+
     /// Opens a repository; all that are opened share one access.
     fn open(&mut self, repository: &str) -> Registry {
         let access = self
@@ -76,6 +84,13 @@ impl Client {
             _ => None,
         });
         retries.collect()
+    }
+}
+
+fn password() -> Credential {
+    Credential::Basic {
+        username: USER.into(),
+        password: Secret::new(PASSWORD),
     }
 }
 

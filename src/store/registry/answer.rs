@@ -24,7 +24,7 @@ pub(super) struct Head {
     pub(super) headers: HeaderMap,
     /// Where the answer came from, after redirects.
     pub(super) url: Url,
-    /// Whether it came from another origin than the registry's, or by way of one.
+    /// Whether it came from another origin than the request was meant for, or by way of one.
     pub(super) away: bool,
 }
 

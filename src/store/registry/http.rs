@@ -1,6 +1,6 @@
 //! The one way in which a request leaves: attempts, authorisation, redirects, deadlines.
 //!
-//! [`Session::exchange`] repeats until there is an answer that is worth reading; [`Session::live`] authorises;
+//! [`Session::exchange`] repeats until there is an answer that is worth reading; [`Session::live`] (in `auth`) authorises;
 //! [`Session::follow`] follows redirects and never takes credentials along to another origin, not even on the way back
 //! (P7).
 
@@ -111,22 +111,19 @@ impl Session {
         })
     }
 
-    /// Sends a request once, with what the registry accepts as leave.
-    pub(super) async fn live(&self, request: &Request) -> Result<Live, Failure> {
-        self.follow(request, None).await
-    }
-
-    /// Sends a request and follows redirects; the authorisation goes to the registry itself only.
+    /// Sends a request and follows redirects; the authorisation goes to the origin of `home` only.
     pub(super) async fn follow(
         &self,
         request: &Request,
+        home: &Url,
         authorization: Option<&HeaderValue>,
     ) -> Result<Live, Failure> {
+        let is_own = same_origin(home, &self.base);
         let mut method = request.method.clone();
         let mut url = request.url.clone();
         let mut body = &request.body;
-        // Once a request has left the registry it never counts as the registry's again.
-        let mut away = !same_origin(&url, &self.base);
+        // Once a request has left its home it never counts as at home again.
+        let mut away = !same_origin(&url, home);
         let mut hops = self.limits()[Ceiling::Redirects];
         loop {
             let mut headers = request.headers.clone();
@@ -134,7 +131,12 @@ impl Session {
             if let (false, Some(authorization)) = (away, authorization) {
                 headers.insert(AUTHORIZATION, authorization.clone());
             }
-            let response = self.transmit(&method, &url, headers, body, away).await?;
+            let client = if is_own && !away {
+                self.own()
+            } else {
+                self.other()?
+            };
+            let response = self.transmit(client, &method, &url, headers, body).await?;
             let head = head_of(&response, url.clone(), away)?;
             let status = head.status;
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
@@ -164,7 +166,7 @@ impl Session {
                 Some(hops) => hops,
                 None => return Err(unusable(request, &head, "redirects too often").into()),
             };
-            away = away || !same_origin(&next, &self.base);
+            away = away || !same_origin(&next, home);
             url = next;
         }
     }
@@ -172,13 +174,12 @@ impl Session {
     /// Sends one request and waits for the head of its answer.
     async fn transmit(
         &self,
+        client: &reqwest::Client,
         method: &Method,
         url: &Url,
         headers: HeaderMap,
         body: &Body,
-        away: bool,
     ) -> Result<Response, Failure> {
-        let client = if away { self.other()? } else { self.own() };
         let progress = Arc::new(Progress::default());
         let mut builder = client.request(method.clone(), url.clone()).headers(headers);
         if let Some(length) = body.len() {

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::content::Content;
 use crate::digest::Digest;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::limits::Ceiling;
 use crate::oci::Descriptor;
 use crate::reference::Repository;
@@ -88,7 +88,12 @@ impl Registry {
         let path = format!("blobs/uploads/?mount={digest}&from={}", from.path());
         let mut request = self.request(Method::POST, &path, "cannot mount the blob")?;
         request.scope.from = Some(from.path().to_owned());
-        let reply = self.exchange(&request).await?;
+        let reply = match self.exchange(&request).await {
+            Ok(reply) => reply,
+            // No leave to read there: the blob is sent instead.
+            Err(error) if error.kind() == Kind::Denied => return Ok(false),
+            Err(error) => return Err(error),
+        };
         match reply.status() {
             StatusCode::CREATED => Ok(true),
             StatusCode::ACCEPTED => {
