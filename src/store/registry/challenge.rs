@@ -217,12 +217,12 @@ mod tests {
         wanted(&headers)
     }
 
-    fn bearer(realm: &str, service: Option<&str>, scope: Option<&str>) -> Option<Wanted> {
-        Some(Wanted::Bearer(Bearer {
+    fn token(realm: &str, service: Option<&str>, scope: Option<&str>) -> Wanted {
+        Wanted::Bearer(Bearer {
             realm: realm.into(),
             service: service.map(Into::into),
             scope: scope.map(Into::into),
-        }))
+        })
     }
 
     #[test]
@@ -231,60 +231,60 @@ mod tests {
         for (value, want) in [
             (
                 hub,
-                bearer(
+                token(
                     "https://auth.docker.io/token",
                     Some("registry.docker.io"),
                     Some("repository:a/b:pull,push"),
                 ),
             ),
-            (r#"Basic realm="Registry Realm""#, Some(Wanted::Basic)),
-            ("Basic", Some(Wanted::Basic)),
-            ("BASIC realm=x", Some(Wanted::Basic)),
+            (r#"Basic realm="Registry Realm""#, Wanted::Basic),
+            ("Basic", Wanted::Basic),
+            ("BASIC realm=x", Wanted::Basic),
             (
                 r#"bearer REALM = "https://r/t""#,
-                bearer("https://r/t", None, None),
+                token("https://r/t", None, None),
             ),
             (
                 "Bearer realm=https://r/t,service=r",
-                bearer("https://r/t", Some("r"), None),
+                token("https://r/t", Some("r"), None),
             ),
             (
                 r#"Bearer realm="https://r/t?a=b&c=d""#,
-                bearer("https://r/t?a=b&c=d", None, None),
+                token("https://r/t?a=b&c=d", None, None),
             ),
             (
                 r#"Bearer realm="a\"b,c\\d""#,
-                bearer(r#"a"b,c\d"#, None, None),
+                token(r#"a"b,c\d"#, None, None),
             ),
             (
                 r#"Bearer realm="https://r/t", error="invalid_token""#,
-                bearer("https://r/t", None, None),
+                token("https://r/t", None, None),
             ),
             (
                 r#"Basic realm="x", Bearer realm="https://r/t",service="s""#,
-                bearer("https://r/t", Some("s"), None),
+                token("https://r/t", Some("s"), None),
             ),
             (
                 r#"Bearer realm="https://r/t",service="s", Basic realm="x""#,
-                bearer("https://r/t", Some("s"), None),
+                token("https://r/t", Some("s"), None),
             ),
-            (r#"Negotiate abc==, Basic realm="x""#, Some(Wanted::Basic)),
-            ("Negotiate, Basic", Some(Wanted::Basic)),
+            (r#"Negotiate abc==, Basic realm="x""#, Wanted::Basic),
+            ("Negotiate, Basic", Wanted::Basic),
             (
                 r#"Digest realm="d", nonce="n,1", Basic realm="b""#,
-                Some(Wanted::Basic),
+                Wanted::Basic,
             ),
-            (r#"Bearer error="x", Basic realm="b""#, Some(Wanted::Basic)),
-            (r#",, Basic realm="b",,"#, Some(Wanted::Basic)),
-            ("", None),
+            (r#"Bearer error="x", Basic realm="b""#, Wanted::Basic),
+            (r#",, Basic realm="b",,"#, Wanted::Basic),
         ] {
-            assert_eq!(of(&[value]).unwrap(), want, "{value}");
+            assert_eq!(of(&[value]).unwrap(), Some(want), "{value}");
         }
         let two = of(&[r#"Basic realm="x""#, r#"Bearer realm="https://r/t""#]).unwrap();
-        assert_eq!(two, bearer("https://r/t", None, None));
+        assert_eq!(two, Some(token("https://r/t", None, None)));
         let same = of(&[hub, hub]).unwrap();
         assert!(same.is_some());
         assert_eq!(of(&[]).unwrap(), None);
+        assert_eq!(of(&[""]).unwrap(), None);
     }
 
     #[test]

@@ -78,19 +78,29 @@ impl Registry {
         }
     }
 
-    /// Writes a manifest under a tag, or under its digest.
+    /// Writes a manifest under a tag, or under its digest; a registry without the referrers API gets its entry in the
+    /// fallback tag, too.
     pub(super) async fn write_manifest(
         &self,
         manifest: &ManifestBlob,
         tag: Option<&Tag>,
     ) -> Result<()> {
-        self.begin_to_write();
-        let digest = manifest.descriptor.digest;
         let name = match tag {
             Some(tag) => Name::Tag(tag.clone()),
-            None => Name::Digest(digest),
+            None => Name::Digest(manifest.descriptor.digest),
         };
-        let mut request = self.manifest_request(Method::PUT, &name, "cannot write the manifest")?;
+        let knows_subjects = self.put_manifest(manifest, &name).await?;
+        if !knows_subjects {
+            self.refer_by_tag(manifest).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a manifest; tells whether the registry took notice of its subject.
+    pub(super) async fn put_manifest(&self, manifest: &ManifestBlob, name: &Name) -> Result<bool> {
+        self.begin_to_write();
+        let digest = manifest.descriptor.digest;
+        let mut request = self.manifest_request(Method::PUT, name, "cannot write the manifest")?;
         request.headers.remove(ACCEPT);
         let kind = HeaderValue::from_str(&manifest.descriptor.media_type)
             .map_err(|_| Error::protocol("the manifest's media type is none"))?;
@@ -99,20 +109,19 @@ impl Registry {
         request.ceiling = Ceiling::ErrorBody;
         let reply = self.exchange(&request).await?;
         if !reply.status().is_success() {
-            return self.manifest_refused(&reply, &request, manifest, tag).await;
+            self.manifest_refused(&reply, &request, manifest, name)
+                .await?;
+            return Ok(reply.header(&OCI_SUBJECT).is_some());
         }
         check_digest_header(&reply, &digest)?;
-        if reply.status().as_u16() != 201 && self.look_up(&name).await? != Some(digest) {
+        if reply.status().as_u16() != 201 && self.look_up(name).await? != Some(digest) {
             return Err(Error::protocol(format!(
                 "the registry took the manifest ({}) but does not have it",
                 reply.status().as_u16()
             ))
             .digest(digest));
         }
-        if reply.header(&OCI_SUBJECT).is_none() {
-            self.refer_by_tag(manifest).await?;
-        }
-        Ok(())
+        Ok(reply.header(&OCI_SUBJECT).is_some())
     }
 
     /// Finds out why a manifest was refused; an immutable tag that has this digest already is no failure.
@@ -121,16 +130,16 @@ impl Registry {
         reply: &Reply,
         request: &Request,
         manifest: &ManifestBlob,
-        tag: Option<&Tag>,
+        name: &Name,
     ) -> Result<()> {
         let status = reply.status().as_u16();
         let error = self.refused(reply, request);
         let digest = manifest.descriptor.digest;
         let says_immutable = error.message().to_ascii_lowercase().contains("immutable");
-        if let Some(tag) = tag
+        if let Name::Tag(tag) = name
             && (matches!(status, 403 | 405 | 409 | 412) || says_immutable)
         {
-            match self.look_up(&Name::Tag(tag.clone())).await {
+            match self.look_up(name).await {
                 Ok(Some(found)) if found == digest => return Ok(()),
                 Ok(Some(found)) if status != 403 || says_immutable => {
                     return Err(Error::conflict(format!(
@@ -154,7 +163,7 @@ impl Registry {
             .hint("push again: what is there already is not sent twice"));
         }
         if matches!(status, 400 | 405 | 406 | 415) {
-            return Err(type_refused(error, &manifest.document));
+            return Err(type_refused(&error, &manifest.document));
         }
         Err(error)
     }
@@ -214,7 +223,7 @@ pub(super) fn check_digest_header(reply: &Reply, digest: &Digest) -> Result<()> 
 }
 
 /// Quotes the types of a manifest that was refused, because it is often one of them that a registry does not take.
-fn type_refused(error: Error, document: &Document) -> Error {
+fn type_refused(error: &Error, document: &Document) -> Error {
     let (config, artifact) = match document {
         Document::Manifest(manifest) => (
             Some(&manifest.config.media_type),

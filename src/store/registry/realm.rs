@@ -118,10 +118,7 @@ fn registrable(host: &str) -> Option<&str> {
             return None;
         }
         let before = host.get(..at)?;
-        at = match before.rfind('.') {
-            Some(dot) => dot,
-            None => 0,
-        };
+        at = before.rfind('.').unwrap_or_default();
     }
     let domain = host.get(at..)?;
     let domain = domain.strip_prefix('.').unwrap_or(domain);

@@ -20,9 +20,9 @@ const THROTTLED: u32 = 2;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The longest `Retry-After` that is waited for.
-pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
+pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 /// After this long no other attempt begins.
-const BUDGET: Duration = Duration::from_mins(2);
+const BUDGET: Duration = Duration::from_secs(120);
 
 /// Whether a failed attempt is worth repeating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn attempts_end() {
         let second = Some(Duration::from_secs(1));
-        let minute = Some(Duration::from_mins(1));
+        let minute = Some(RETRY_AFTER_MAX);
         for (again, want) in [
             (Again::Never, 0),
             (Again::Wait(None), 4),

@@ -102,7 +102,7 @@ fn reason(causes: &[&(dyn StdError + 'static)], connecting: bool) -> String {
             "there is no way to this host".into()
         }
         _ => {
-            let last = causes.last().map(|cause| cause.to_string());
+            let last = causes.last().map(ToString::to_string);
             let text = last.unwrap_or_default();
             let text = text.split(" (os error").next().unwrap_or_default();
             let what = if connecting {
