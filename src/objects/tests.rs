@@ -1,3 +1,5 @@
+//! Objects of every shape, and what is read of them.
+
 use super::*;
 use crate::limits::Limits;
 

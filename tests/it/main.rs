@@ -9,6 +9,7 @@
 )]
 
 mod credential_files;
+mod floors;
 mod harness;
 mod mock_registry;
 mod registry;
