@@ -111,7 +111,7 @@ impl Sample {
         let config = blob(media_type::CONFIG, config.as_bytes());
         let layer = blob(media_type::LAYER_GZIP, layer);
         let manifest = Manifest {
-            annotations: Default::default(),
+            annotations: std::collections::BTreeMap::new(),
             artifact_type: None,
             config: config.0.clone(),
             layers: vec![layer.0.clone()],
