@@ -194,3 +194,6 @@ impl Value {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

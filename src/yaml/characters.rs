@@ -31,13 +31,22 @@ pub(super) fn read(bytes: &[u8], line: u32) -> Result<Text<'_>, Fault> {
     let mut foreign_break = None;
     let mut from = 0;
     while let Some((offset, c)) = next_suspicious(text, from) {
+        let before = text.get(..offset).unwrap_or_default();
         if is_forbidden(c) {
-            let place = place(text.get(..offset).unwrap_or_default(), line);
+            let place = place(before, line);
             let message = format!(
                 "the character U+{:04X} is not allowed in YAML",
                 u32::from(c)
             );
             return Err(Fault::new(FaultKind::ControlCharacter, place, message));
+        }
+        if c == '\u{feff}' && (before.is_empty() || before.ends_with(['\n', '\r'])) {
+            let message = "a byte order mark (U+FEFF) that is not at the beginning";
+            return Err(Fault::new(
+                FaultKind::ControlCharacter,
+                place(before, line),
+                message,
+            ));
         }
         if is_foreign_break(c) {
             foreign_break.get_or_insert(offset);
@@ -163,6 +172,14 @@ mod tests {
             assert_eq!((fault.line, fault.column), place, "{bytes:?}");
             assert_eq!(fault.kind, FaultKind::NotUtf8);
             assert!(fault.message.contains(word));
+        }
+        for (text, place) in [
+            ("\u{feff}\u{feff}a", (1, 1)),
+            ("a: 1\n\u{feff}b: 2", (2, 1)),
+        ] {
+            let fault = read(text.as_bytes(), 1).unwrap_err();
+            assert_eq!((fault.line, fault.column), place, "{text:?}");
+            assert!(fault.message.contains("byte order mark"));
         }
         // Without a mark, UTF-16 shows by its zero bytes.
         assert_eq!(

@@ -226,6 +226,7 @@ impl<'t> Composer<'t> {
         let (value, plain) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.check_properties(anchor, tag.as_deref(), span)?;
+                self.source.check_colon(span, style)?;
                 let (value, plain) = self.scalar(text, style, tag.as_deref(), span)?;
                 if anchor != 0 {
                     let node = self.make(value.clone(), scalar_style(style), plain.clone(), at);

@@ -241,12 +241,24 @@ fn looks_like_a_timestamp(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "it keeps the rows of the table short"
+    )]
     fn bool(value: bool) -> Option<Value> {
         Some(Value::Bool(value))
     }
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "it keeps the rows of the table short"
+    )]
     fn int(value: i64) -> Option<Value> {
         Some(Value::Int(value))
     }
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "it keeps the rows of the table short"
+    )]
     fn float(value: f64) -> Option<Value> {
         Some(Value::Float(value))
     }

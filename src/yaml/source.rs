@@ -76,6 +76,24 @@ impl<'t> Source<'t> {
         )
     }
 
+    /// Refuses an unquoted key whose colon touches what follows, as in `{key:}`: for Kubernetes the colon is part of the key.
+    pub(super) fn check_colon(&self, span: &Span, style: ScalarStyle) -> Result<(), Fault> {
+        let end = span
+            .end
+            .byte_offset()
+            .and_then(|end| self.text.as_bytes().get(end..));
+        match end {
+            Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]) if style == ScalarStyle::Plain => {
+                Err(self.fault(
+                    FaultKind::Syntax,
+                    span.end,
+                    "a blank is missing behind the colon",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses characters that end a line for Kubernetes only, in a scalar and in what stands before it.
     ///
     /// Within quotes they are kept as they are, unless blanks beside them are folded away or they are U+0085.
