@@ -189,6 +189,15 @@ fn component_fault(component: &str) -> Option<String> {
             "has a component that begins with `.wh.`, which layers use for deletions".into(),
         );
     }
+    // Some systems would file `‥` as `..` and `℀` as `a/c`.
+    if !component.is_ascii() {
+        let compatible: String = component.nfkc().collect();
+        if compatible.contains('/') || compatible == "." || compatible == ".." {
+            return Some(format!(
+                "has a component that normalises to `{compatible}`, which is no name"
+            ));
+        }
+    }
     if is_device(component) {
         return Some(format!(
             "has the component `{component}`, which Windows reserves for a device"
@@ -293,6 +302,8 @@ mod tests {
             "a|b",
             "a\"b",
             "a<b",
+            "a/\u{2025}/b",
+            "\u{2100}",
             &long,
             &deep,
             &wide,

@@ -1,0 +1,150 @@
+//! The bytes of an archive, in blocks, from a stream or from a content in which one can jump.
+
+use std::io::{self, Read};
+
+use super::header::BLOCK;
+use crate::content::{self, CHUNK, Content};
+
+/// Reads an archive from front to back.
+pub(super) struct Input<'a> {
+    source: Source<'a>,
+    buffer: Box<[u8]>,
+    /// The part of the buffer that was read and not yet used.
+    start: usize,
+    end: usize,
+    position: u64,
+}
+
+enum Source<'a> {
+    Stream(&'a mut dyn Read),
+    Content(content::Reader, u64),
+}
+
+impl<'a> Input<'a> {
+    pub(super) fn stream(source: &'a mut dyn Read) -> Self {
+        Self::new(Source::Stream(source))
+    }
+
+    pub(super) fn content(content: &Content) -> Self {
+        Self::new(Source::Content(content.reader(), content.len()))
+    }
+
+    fn new(source: Source<'a>) -> Self {
+        Self {
+            source,
+            buffer: vec![0; CHUNK].into(),
+            start: 0,
+            end: 0,
+            position: 0,
+        }
+    }
+
+    /// Returns how many bytes were used.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Takes up to `most` bytes that are there without waiting for more; none at the end.
+    fn take(&mut self, most: usize) -> io::Result<&[u8]> {
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+            self.end = loop {
+                let read = match &mut self.source {
+                    Source::Stream(stream) => stream.read(&mut self.buffer),
+                    Source::Content(reader, _) => reader.read(&mut self.buffer),
+                };
+                match read {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    other => break other?,
+                }
+            };
+        }
+        let taken = most.min(self.end.saturating_sub(self.start));
+        let from = self.start;
+        self.start = self.start.saturating_add(taken);
+        self.position = self.position.saturating_add(taken as u64);
+        Ok(self.buffer.get(from..self.start).unwrap_or_default())
+    }
+
+    /// Fills the target as far as there are bytes; returns how many there were.
+    pub(super) fn fill(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while let Some(rest) = target.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let taken = self.take(rest.len())?;
+            if taken.is_empty() {
+                break;
+            }
+            if let Some(rest) = rest.get_mut(..taken.len()) {
+                rest.copy_from_slice(taken);
+            }
+            filled = filled.saturating_add(taken.len());
+        }
+        Ok(filled)
+    }
+
+    /// Passes over `count` bytes; returns how many there were.
+    pub(super) fn skip(&mut self, count: u64) -> io::Result<u64> {
+        let mut left = count;
+        while left > 0 {
+            let buffered = self.end.saturating_sub(self.start) as u64;
+            if let Source::Content(reader, length) = &mut self.source
+                && left > buffered
+            {
+                let there = left.min(length.saturating_sub(self.position));
+                self.position = self.position.saturating_add(there);
+                reader.seek_to(self.position);
+                self.start = 0;
+                self.end = 0;
+                return Ok(count.saturating_sub(left.saturating_sub(there)));
+            }
+            let taken = self
+                .take(usize::try_from(left).unwrap_or(usize::MAX))?
+                .len();
+            if taken == 0 {
+                break;
+            }
+            left = left.saturating_sub(taken as u64);
+        }
+        Ok(count.saturating_sub(left))
+    }
+
+    /// Reads the padding after `size` bytes; tells whether it was there, and all zero.
+    pub(super) fn padding(&mut self, size: u64) -> io::Result<Padding> {
+        let over = usize::try_from(size % BLOCK as u64).unwrap_or(0);
+        let mut padding = [0; BLOCK];
+        let Some(padding) = padding.get_mut(..(BLOCK.saturating_sub(over)) % BLOCK) else {
+            return Ok(Padding::Zero);
+        };
+        Ok(if self.fill(padding)? < padding.len() {
+            Padding::Short
+        } else if padding.iter().all(|b| *b == 0) {
+            Padding::Zero
+        } else {
+            Padding::Other
+        })
+    }
+
+    /// Passes over zeros to the end, but not over more than `most`; tells whether the end was reached.
+    pub(super) fn zeros_to_the_end(&mut self, most: u64) -> io::Result<bool> {
+        let begin = self.position;
+        loop {
+            let taken = self.take(CHUNK)?;
+            if taken.is_empty() {
+                return Ok(true);
+            }
+            let zero = taken.iter().all(|b| *b == 0);
+            if !zero || self.position.saturating_sub(begin) > most {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+/// What follows the data of an entry up to the end of its last block.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Padding {
+    Zero,
+    Other,
+    Short,
+}
