@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::digest::Digest;
 use crate::escape::shown;
+use crate::finding::{Finding, Severity};
 use crate::invalid::Invalid;
 use crate::limits::Ceiling;
 
@@ -95,6 +96,8 @@ pub struct Detail {
     pub retryable: bool,
     /// What the caller can do; a command that works, or one sentence.
     pub hint: Option<String>,
+    /// All findings, where a check refused a bundle; the message is about the first error of them.
+    pub findings: Vec<Finding>,
     /// The failure below this one.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -177,6 +180,52 @@ impl Error {
         error.detail.file = Some(path.to_string_lossy().into_owned());
         error.detail.source = Some(Box::new(source));
         error
+    }
+
+    /// Makes an error of what a check found; the message is that of the first error, and all findings come with it.
+    pub fn of_findings(findings: Vec<Finding>) -> Self {
+        let mut errors = findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error);
+        let Some(first) = errors.next() else {
+            return Self::invalid("the bundle is not valid");
+        };
+        let place = match first.place() {
+            place if place.is_empty() => place,
+            place => format!("{place}: "),
+        };
+        let more = match errors.count() {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let mut error = Self::invalid(format!("{place}{}{more}", first.message));
+        if !first.file.is_empty() {
+            error = error.file(&first.file);
+        }
+        if first.line > 0 {
+            error = error.line(first.line);
+        }
+        error.detail.hint.clone_from(&first.hint);
+        error.detail.findings = findings;
+        error
+    }
+
+    /// Wraps this error so that it passes through the traits of [`std::io`]; [`Error::from_io`] takes it out again.
+    pub fn into_io(self) -> std::io::Error {
+        std::io::Error::other(self)
+    }
+
+    /// Takes out an error that [`Error::into_io`] wrapped; any other failure is one of this machine.
+    ///
+    /// `action` is a fragment such as `cannot read the archive`; where a path is known, [`Error::io`] says more.
+    pub fn from_io(action: impl fmt::Display, error: std::io::Error) -> Self {
+        match error.downcast::<Self>() {
+            Ok(own) => own,
+            Err(other) => {
+                let message = format!("{action}: {}", io_reason(&other));
+                Self::new(Kind::Io, message).source(other)
+            }
+        }
     }
 
     /// Adds what was being done.
@@ -355,6 +404,15 @@ mod tests {
                 .hint
                 .is_none()
         );
+    }
+
+    #[test]
+    fn an_error_passes_through_io_and_other_failures_become_local_ones() {
+        let error = Error::from_io("cannot read", Error::usage("x").into_io());
+        assert_eq!(error.kind(), Kind::Usage);
+        let error = Error::from_io("cannot write it", std::io::ErrorKind::StorageFull.into());
+        assert_eq!(error.kind(), Kind::Io);
+        assert_eq!(error.message(), "cannot write it: no space left");
     }
 
     #[test]

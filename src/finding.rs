@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-use crate::error::Error;
 use crate::escape::shown;
 
 /// How bad a finding is.
@@ -131,26 +130,4 @@ pub fn has_errors(findings: &[Finding]) -> bool {
     findings
         .iter()
         .any(|finding| finding.severity == Severity::Error)
-}
-
-/// Turns findings into one error, for callers that need metadata and cannot go on without: the first error, and how many more there are.
-pub fn into_error(findings: &[Finding]) -> Error {
-    let mut errors = findings
-        .iter()
-        .filter(|finding| finding.severity == Severity::Error);
-    let Some(first) = errors.next() else {
-        return Error::invalid("invalid bundle");
-    };
-    let message = match (first.place(), errors.count()) {
-        (place, 0) => format!("{place}: {}", first.message),
-        (place, more) => format!("{place}: {} (and {more} more)", first.message),
-    };
-    let mut error = Error::invalid(message.trim_start_matches(": ")).file(&first.file);
-    if first.line > 0 {
-        error = error.line(first.line);
-    }
-    match &first.hint {
-        Some(hint) => error.hint(hint.clone()),
-        None => error,
-    }
 }

@@ -3,21 +3,34 @@
 //! The same keys and values travel three times: in this file, as labels of the image config and as annotations of the
 //! image manifest. All of them are strings; [`Metadata`] keeps them all and holds the ones that have a meaning parsed.
 
+mod complete;
 mod text;
 
 use std::str::FromStr;
 
+use crate::error::{Error, Kind};
 use crate::escape::shown;
 use crate::finding::Finding;
 use crate::invalid::Invalid;
 use crate::name::{ChannelName, OperatorId, PackageName};
 use crate::oci::Annotations;
+use crate::path::BundlePath;
 use crate::version::{KubernetesVersion, Version};
 
+pub use complete::{Completed, Identity, complete};
 pub use text::{ARGO_CD_LINE, parse, write};
 
 /// Where the metadata is in a bundle.
 pub const FILE: &str = "metadata/annotations.yaml";
+
+/// The annotation with which an object asks for a version of its operator (kubebuilder-declarative-pattern).
+pub const KDP_MIN_OPERATOR_VERSION: &str = "addons.k8s.io/min-operator-version";
+
+/// Returns where the metadata is in a bundle, as a path.
+pub fn path() -> Result<BundlePath, Error> {
+    FILE.parse()
+        .map_err(|invalid: Invalid| invalid.of_kind(Kind::Invalid))
+}
 
 /// The keys that have a meaning (spec/bundle.md, "Keys").
 pub mod key {
@@ -178,6 +191,19 @@ impl Metadata {
             }),
             _ => Err(findings),
         }
+    }
+}
+
+impl Metadata {
+    /// Reads the meaning of a copy of the metadata: labels, or annotations, in which pack has put more than the file has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Metadata::of`].
+    pub fn of_copy(copy: &Annotations) -> Result<Self, Vec<Finding>> {
+        let mut annotations = copy.clone();
+        annotations.remove(key::OCI_CREATED);
+        Self::of(annotations, &|_| 0)
     }
 }
 

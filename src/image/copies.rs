@@ -1,0 +1,91 @@
+//! The three copies of a bundle's metadata: the file, the labels and the annotations.
+//!
+//! Each consumer reads another one. The file wins; a strict reader reports where the others differ (spec/image.md, "Three copies").
+
+use crate::metadata::key;
+use crate::oci::{Annotations, differing_keys};
+
+/// The copies that travel beside the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Copies {
+    /// The labels of the image config.
+    pub labels: Annotations,
+    /// The annotations of the image manifest; Docker's form has none.
+    pub annotations: Annotations,
+}
+
+/// A key on which the copies do not agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The key.
+    pub key: String,
+    /// The value in `metadata/annotations.yaml`.
+    pub file: Option<String>,
+    /// The value in the labels.
+    pub label: Option<String>,
+    /// The value in the annotations.
+    pub annotation: Option<String>,
+}
+
+impl Copies {
+    /// Returns the keys of this format on which the copies differ from the file.
+    ///
+    /// Where a form has no annotations at all (Docker's), there is nothing to compare them with.
+    pub fn differences(&self, file: &Annotations) -> Vec<Difference> {
+        let mut keys = differing_keys(file, &self.labels, key::PREFIX);
+        if !self.annotations.is_empty() {
+            keys.extend(differing_keys(file, &self.annotations, key::PREFIX));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys.into_iter()
+            .map(|key| Difference {
+                key: key.to_owned(),
+                file: file.get(key).cloned(),
+                label: self.labels.get(key).cloned(),
+                annotation: self.annotations.get(key).cloned(),
+            })
+            .collect()
+    }
+
+    /// Returns the copy that says most without the file: the labels, or the annotations where there are no labels.
+    pub fn best(&self) -> &Annotations {
+        if self.labels.contains_key(key::MEDIATYPE) {
+            &self.labels
+        } else {
+            &self.annotations
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(pairs: &[(&str, &str)]) -> Annotations {
+        pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn only_keys_of_the_format_are_compared() {
+        let file = map(&[(key::PACKAGE, "a"), ("org.opencontainers.image.title", "x")]);
+        let copies = Copies {
+            labels: map(&[(key::PACKAGE, "b")]),
+            annotations: map(&[(key::PACKAGE, "a"), (key::VERSION, "1.0.0"), ("other", "y")]),
+        };
+        let keys: Vec<_> = copies
+            .differences(&file)
+            .into_iter()
+            .map(|d| d.key)
+            .collect();
+        assert_eq!(keys, [key::PACKAGE, key::VERSION]);
+        let docker = Copies {
+            labels: file.clone(),
+            annotations: Annotations::new(),
+        };
+        assert!(docker.differences(&file).is_empty());
+    }
+}

@@ -1,0 +1,178 @@
+//! Unpacking: from an image, ours or another tool's, to a bundle (spec/image.md, "What readers accept").
+//!
+//! Every blob has been fetched, and so checked, before it comes here (P5).
+
+use crate::bundle::{Bundle, Files, MANIFESTS, METADATA};
+use crate::content::Spool;
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::escape::shown;
+use crate::layer;
+use crate::limits::{Ceiling, Limits};
+use crate::metadata::{self, Metadata, key};
+use crate::oci::{ImageConfig, Manifest, media_type};
+
+use super::pack::SOURCE_IGNORE;
+use super::{Copies, Image};
+
+/// A bundle that came out of an image, with the copies of its metadata that came beside it.
+#[derive(Debug, Clone)]
+pub struct Unpacked {
+    /// The bundle.
+    pub bundle: Bundle,
+    /// The labels and annotations.
+    pub copies: Copies,
+}
+
+/// Tells a bundle from everything else by its manifest and, where it was fetched, its config, before any layer is fetched.
+///
+/// # Errors
+///
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) for an image, chart, signature or anything else that is no bundle, saying what it is.
+pub fn identify(manifest: &Manifest, config: Option<&ImageConfig>) -> Result<Copies> {
+    let config_type = manifest.config.media_type.as_str();
+    if config_type != media_type::CONFIG && config_type != media_type::DOCKER_CONFIG {
+        let what = manifest.artifact_type.as_deref().unwrap_or(config_type);
+        return Err(Error::invalid(format!(
+            "not a bundle: an artifact of type `{}`",
+            shown(what)
+        )));
+    }
+    let copies = Copies {
+        labels: config
+            .map(|config| config.config.labels.clone())
+            .unwrap_or_default(),
+        annotations: manifest.annotations.clone(),
+    };
+    let marked =
+        |key: &str| copies.labels.contains_key(key) || copies.annotations.contains_key(key);
+    let known = marked(key::MEDIATYPE) || marked(key::KEP_MEDIATYPE);
+    // Without the config, an image without annotations may still have labels: the config decides.
+    if !known && (config.is_some() || !manifest.annotations.is_empty() && !manifest.is_docker()) {
+        let olm = copies
+            .labels
+            .keys()
+            .chain(copies.annotations.keys())
+            .any(|k| k.starts_with(key::OLM_PREFIX));
+        let error = Error::invalid(if olm {
+            "not a bundle of this format: a registry+v1 bundle of the Operator Lifecycle Manager"
+                .to_owned()
+        } else {
+            format!(
+                "not a bundle: neither labels nor annotations have `{}`",
+                key::MEDIATYPE
+            )
+        });
+        return Err(if olm {
+            error.hint("`bundle copy` moves it as it is")
+        } else {
+            error
+        });
+    }
+    if manifest.layers.is_empty() {
+        return Err(Error::invalid("not a bundle: the image has no layers"));
+    }
+    for layer in &manifest.layers {
+        if !layer::is_layer(&layer.media_type) {
+            let kind = shown(&layer.media_type);
+            return Err(
+                Error::invalid(format!("not a bundle: a layer has the type `{kind}`"))
+                    .digest(layer.digest),
+            );
+        }
+    }
+    Ok(copies)
+}
+
+/// Unpacks an image into a bundle; its files are handles into `spool`.
+///
+/// # Errors
+///
+/// What [`identify`] and [`layer::read`] refuse; [`Kind::Mismatch`](crate::error::Kind::Mismatch) for layers that are not what the config says;
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) for content that is no bundle or metadata with faults.
+pub fn unpack(image: &Image, limits: &Limits, spool: &mut Spool) -> Result<Unpacked> {
+    let manifest = image.oci()?;
+    let size = image.config.len();
+    if size > limits[Ceiling::Config] {
+        return Err(Error::limit(Ceiling::Config, limits[Ceiling::Config], size));
+    }
+    let bytes = image
+        .config
+        .to_bytes()
+        .map_err(|error| Error::io("cannot read", spool.directory(), error))?;
+    let config = ImageConfig::parse(&bytes, limits)?;
+    let copies = identify(manifest, Some(&config))?;
+    let files = read_layers(image, manifest, &config.rootfs.diff_ids, limits, spool)?;
+    let files = check_root(files)?;
+    let metadata = read_metadata(&files, limits)?;
+    Ok(Unpacked {
+        bundle: Bundle { metadata, files },
+        copies,
+    })
+}
+
+/// Reads the layers and, where there are several, merges them in memory.
+fn read_layers(
+    image: &Image,
+    manifest: &Manifest,
+    diff_ids: &[Digest],
+    limits: &Limits,
+    spool: &mut Spool,
+) -> Result<Files> {
+    // An image that was not made for a container runtime may have no diff ids; one that has some has them all.
+    if !diff_ids.is_empty() && diff_ids.len() != manifest.layers.len() {
+        let found = format!("{} diff ids", diff_ids.len());
+        return Err(Error::mismatch(
+            "layers in the config",
+            format!("{} diff ids", manifest.layers.len()),
+            found,
+        ));
+    }
+    let layers: Vec<layer::Source> = manifest
+        .layers
+        .iter()
+        .zip(&image.layers)
+        .enumerate()
+        .map(|(index, (descriptor, content))| layer::Source {
+            content: content.clone(),
+            media_type: descriptor.media_type.clone(),
+            diff_id: diff_ids.get(index).copied(),
+        })
+        .collect();
+    Ok(layer::read_all(&layers, limits, spool)?.files)
+}
+
+/// Takes the image's own furniture away and refuses files that belong to no bundle.
+fn check_root(mut files: Files) -> Result<Files> {
+    files.retain(|path, _| path.as_str() != SOURCE_IGNORE.0);
+    for path in files.keys() {
+        if path.strip_prefix(MANIFESTS).is_none() && path.strip_prefix(METADATA).is_none() {
+            return Err(Error::invalid(format!(
+                "not a bundle: `{path}` is neither in `{MANIFESTS}/` nor in `{METADATA}/`"
+            ))
+            .file(path));
+        }
+    }
+    Ok(files)
+}
+
+fn read_metadata(files: &Files, limits: &Limits) -> Result<Metadata> {
+    let Some((_, content)) = files
+        .iter()
+        .find(|(path, _)| path.as_str() == metadata::FILE)
+    else {
+        return Err(
+            Error::invalid(format!("not a bundle: `{}` is missing", metadata::FILE))
+                .file(metadata::FILE),
+        );
+    };
+    if content.len() > limits[Ceiling::Yaml] {
+        return Err(
+            Error::limit(Ceiling::Yaml, limits[Ceiling::Yaml], content.len()).at(metadata::FILE),
+        );
+    }
+    let text = content
+        .to_bytes()
+        .map_err(|error| Error::io("cannot read", std::path::Path::new(metadata::FILE), error))?;
+    Metadata::parse(&text, limits).map_err(|findings| Error::of_findings(findings))
+}
