@@ -4,6 +4,9 @@
 //! reads, and hand out only bytes of the right size and digest (P5). A name is resolved once; what follows uses the
 //! digest (P4).
 
+pub mod archive;
+pub mod layout;
+pub mod memory;
 pub mod registry;
 
 use std::path::Path;

@@ -1,0 +1,253 @@
+//! The files of a layout: opened below its directory without following links, written beside and renamed.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::content::Content;
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::escape::shown;
+use crate::limits::Ceiling;
+
+/// What the names of temporary files in a layout begin with.
+const TEMPORARY: &str = ".bundle-";
+
+/// The directory of a layout.
+#[derive(Debug)]
+pub(super) struct Files {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Files {
+    /// Opens the directory.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(directory) => Ok(Self {
+                path: path.to_owned(),
+                directory,
+            }),
+            Err(rustix::io::Errno::NOENT) => Err(Error::not_found(format!(
+                "no OCI layout at `{}`",
+                shown(&path.to_string_lossy())
+            ))),
+            Err(error) => Err(Error::io("cannot open the OCI layout", path, error.into())),
+        }
+    }
+
+    /// Opens the directory, or makes it; tells whether it was made.
+    pub(super) fn open_or_create(path: &Path) -> Result<(Self, bool)> {
+        let made = match std::fs::create_dir(path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(Error::io("cannot make the directory", path, error)),
+        };
+        Ok((Self::open(path)?, made))
+    }
+
+    /// Returns the path for messages.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.path.to_string_lossy())
+    }
+
+    /// Tells whether the directory holds nothing but what an unfinished write of this tool leaves.
+    pub(super) fn is_empty_or_ours(&self) -> Result<bool> {
+        let fail = |error| Error::io("cannot list", &self.path, error);
+        for entry in std::fs::read_dir(&self.path).map_err(fail)? {
+            let name = entry.map_err(fail)?.file_name();
+            if name != "blobs" && !name.to_string_lossy().starts_with(TEMPORARY) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Opens a regular file below the directory, component by component, or nothing when it is not there.
+    fn open_file(&self, parts: &[&str]) -> Result<Option<File>> {
+        let path = self.path_of(parts);
+        let (name, directories) = parts.split_last().unwrap_or((&"", &[]));
+        let common = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let refused = |error: rustix::io::Errno| match error {
+            rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR => Error::unsafe_content(format!(
+                "`{}` goes through a link",
+                shown(&path.to_string_lossy())
+            )),
+            error => Error::io("cannot open", &path, error.into()),
+        };
+        let mut at: Option<OwnedFd> = None;
+        for part in directories {
+            let parent = at
+                .as_ref()
+                .map_or(self.directory.as_fd(), std::os::fd::AsFd::as_fd);
+            match rustix::fs::openat(parent, *part, common | OFlags::DIRECTORY, Mode::empty()) {
+                Ok(next) => at = Some(next),
+                Err(rustix::io::Errno::NOENT) => return Ok(None),
+                Err(error) => return Err(refused(error)),
+            }
+        }
+        let parent = at
+            .as_ref()
+            .map_or(self.directory.as_fd(), std::os::fd::AsFd::as_fd);
+        // Without O_NONBLOCK a named pipe would wait for a writer.
+        let file = match rustix::fs::openat(parent, *name, common | OFlags::NONBLOCK, Mode::empty())
+        {
+            Ok(fd) => File::from(fd),
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(refused(error)),
+        };
+        let kind = file
+            .metadata()
+            .map_err(|error| Error::io("cannot read", &path, error))?;
+        if !kind.is_file() {
+            return Err(Error::unsafe_content(format!(
+                "`{}` is no regular file",
+                shown(&path.to_string_lossy())
+            )));
+        }
+        Ok(Some(file))
+    }
+
+    fn path_of(&self, parts: &[&str]) -> PathBuf {
+        parts
+            .iter()
+            .fold(self.path.clone(), |path, part| path.join(part))
+    }
+
+    /// Returns a file as content, or nothing when it is not there.
+    pub(super) fn content(&self, parts: &[&str]) -> Result<Option<Content>> {
+        let Some(file) = self.open_file(parts)? else {
+            return Ok(None);
+        };
+        Content::of_file(file)
+            .map(Some)
+            .map_err(|error| Error::io("cannot read", &self.path_of(parts), error))
+    }
+
+    /// Reads a small file, or nothing when it is not there.
+    pub(super) fn read(&self, parts: &[&str], max: u64) -> Result<Option<Vec<u8>>> {
+        let Some(file) = self.open_file(parts)? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        file.take(max.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(|error| Error::io("cannot read", &self.path_of(parts), error))?;
+        let size = bytes.len() as u64;
+        if size > max {
+            return Err(
+                Error::limit(Ceiling::Manifest, max, size).at(self.path_of(parts).display())
+            );
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Takes the lock that writers of the index hold; it ends with the process at the latest.
+    pub(super) fn lock(&self, name: &str) -> Result<File> {
+        let path = self.path.join(name);
+        let fail = |error| Error::io("cannot lock", &path, error);
+        let file = self
+            .open_file(&[name])?
+            .ok_or_else(|| fail(io::ErrorKind::NotFound.into()))?;
+        file.lock().map_err(fail)?;
+        Ok(file)
+    }
+
+    /// Writes a blob under its digest, if it is not there, and checks that it has it.
+    pub(super) fn push(&self, digest: &Digest, content: &Content) -> Result<()> {
+        let hex = digest.hex();
+        if let Some(present) = self.content(&["blobs", digest.algorithm(), &hex])?
+            && present.len() == content.len()
+            && present
+                .digest(digest.hasher())
+                .is_ok_and(|found| found == *digest)
+        {
+            return Ok(());
+        }
+        for directory in ["blobs".to_owned(), format!("blobs/{}", digest.algorithm())] {
+            match rustix::fs::mkdirat(&self.directory, &directory, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(error) => {
+                    return Err(Error::io(
+                        "cannot make the directory",
+                        &self.path.join(&directory),
+                        error.into(),
+                    ));
+                }
+            }
+        }
+        let target = self.path_of(&["blobs", digest.algorithm(), &hex]);
+        let fail = |error| Error::io("cannot write", &target, error);
+        let mut temporary = self.temporary()?;
+        let mut hasher = digest.hasher();
+        let mut reader = content.reader();
+        let mut buffer = vec![0; crate::content::CHUNK];
+        loop {
+            let n = reader.read(&mut buffer).map_err(fail)?;
+            let Some(piece) = buffer.get(..n).filter(|piece| !piece.is_empty()) else {
+                break;
+            };
+            hasher.update(piece);
+            temporary.write_all(piece).map_err(fail)?;
+        }
+        let found = hasher.finish();
+        if found != *digest {
+            return Err(
+                Error::mismatch("digest of a blob that is written", digest, found).digest(*digest),
+            );
+        }
+        self.persist(temporary, &target)
+    }
+
+    /// Writes a file that is the same for everybody, unless it is there.
+    pub(super) fn write_once(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        if self.open_file(&[name])?.is_some() {
+            Ok(())
+        } else {
+            self.replace(name, bytes)
+        }
+    }
+
+    /// Replaces a file: the old one or the new one is there at any moment.
+    pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let target = self.path.join(name);
+        let mut temporary = self.temporary()?;
+        temporary
+            .write_all(bytes)
+            .map_err(|error| Error::io("cannot write", &target, error))?;
+        self.persist(temporary, &target)
+    }
+
+    fn temporary(&self) -> Result<tempfile::NamedTempFile> {
+        tempfile::Builder::new()
+            .prefix(TEMPORARY)
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+            .tempfile_in(&self.path)
+            .map_err(|error| Error::io("cannot write into", &self.path, error))
+    }
+
+    /// Makes a temporary file durable and gives it its name.
+    fn persist(&self, temporary: tempfile::NamedTempFile, target: &Path) -> Result<()> {
+        let fail = |error| Error::io("cannot write", target, error);
+        temporary.as_file().sync_all().map_err(fail)?;
+        temporary
+            .persist(target)
+            .map_err(|error| fail(error.error))?;
+        let parent = target.parent().unwrap_or(&self.path);
+        File::open(parent)
+            .and_then(|directory| directory.sync_all())
+            .map_err(fail)
+    }
+
+    /// Removes a layout that was begun and never got an index.
+    pub(super) fn remove_unfinished(&self, path: &Path) {
+        if matches!(self.open_file(&["index.json"]), Ok(None)) {
+            // Nobody can do anything about a failure here, and the directory is no layout without its index.
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! A store in memory: where a bundle is packed on its way to another store, and what an archive is once it is read.
+//!
+//! Contents are handles, so a large blob stays in its file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+
+use super::{Name, Opened, RawManifest, Referrers, Store, no_such_manifest};
+use crate::content::Content;
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::image::Image;
+use crate::limits::Ceiling;
+use crate::oci::{Descriptor, Document, ManifestBlob};
+use crate::tag::Tag;
+
+/// Blobs, manifests and tags, held by this process.
+#[derive(Debug)]
+pub struct Memory {
+    place: String,
+    held: Mutex<Held>,
+}
+
+/// What a [`Memory`] holds.
+#[derive(Debug, Default)]
+struct Held {
+    blobs: BTreeMap<Digest, Content>,
+    manifests: BTreeMap<Digest, RawManifest>,
+    tags: BTreeMap<Tag, Digest>,
+    /// The types under which blobs are manifests, where an archive's index says so.
+    media_types: BTreeMap<Digest, String>,
+}
+
+impl Memory {
+    /// Makes an empty store; `place` is what messages call it.
+    pub fn new(place: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            held: Mutex::default(),
+        }
+    }
+
+    /// Makes a store that holds one image, under a tag where one is given.
+    pub fn of_image(place: impl Into<String>, image: &Image, tag: Option<&Tag>) -> Result<Self> {
+        let memory = Self::new(place);
+        for (descriptor, content) in image.blobs()? {
+            memory.put_blob(descriptor.digest, content.clone());
+        }
+        memory.put_manifest(&image.manifest, tag);
+        Ok(memory)
+    }
+
+    /// Holds a blob.
+    pub fn put_blob(&self, digest: Digest, content: Content) {
+        self.held().blobs.insert(digest, content);
+    }
+
+    /// Holds a manifest, and lets a tag name it.
+    pub fn put_manifest(&self, manifest: &ManifestBlob, tag: Option<&Tag>) {
+        let digest = manifest.descriptor.digest;
+        let raw = RawManifest {
+            bytes: manifest.bytes.clone(),
+            media_type: manifest.descriptor.media_type.clone(),
+        };
+        let mut held = self.held();
+        held.manifests.insert(digest, raw);
+        if let Some(tag) = tag {
+            held.tags.insert(tag.clone(), digest);
+        }
+    }
+
+    /// Lets a tag name a manifest or blob that may be read as a manifest.
+    pub fn put_tag(&self, tag: Tag, digest: Digest) {
+        self.held().tags.insert(tag, digest);
+    }
+
+    /// Says that a blob may be read as a manifest of a media type.
+    pub(super) fn put_media_type(&self, digest: Digest, media_type: &str) {
+        self.held()
+            .media_types
+            .insert(digest, media_type.to_owned());
+    }
+
+    /// Returns every blob and manifest by digest, in order.
+    pub fn contents(&self) -> BTreeMap<Digest, Content> {
+        let held = self.held();
+        let manifests = held
+            .manifests
+            .iter()
+            .map(|(digest, raw)| (*digest, Content::from(raw.bytes.clone())));
+        held.blobs
+            .iter()
+            .map(|(digest, content)| (*digest, content.clone()))
+            .chain(manifests)
+            .collect()
+    }
+
+    /// Returns every tag with the manifest that it names, and every manifest that nothing names, for a layout's index.
+    pub fn roots(&self) -> Vec<(Option<Tag>, Descriptor)> {
+        let held = self.held();
+        let describe = |digest: &Digest| {
+            let raw = held.manifests.get(digest)?;
+            Some(Descriptor::new(
+                &raw.media_type,
+                *digest,
+                raw.bytes.len() as u64,
+            ))
+        };
+        let tagged = held
+            .tags
+            .iter()
+            .filter_map(|(tag, digest)| Some((Some(tag.clone()), describe(digest)?)));
+        let children: Vec<Digest> = held
+            .manifests
+            .values()
+            .flat_map(|raw| children(&raw.bytes))
+            .collect();
+        let loose = held.manifests.keys().filter(|digest| {
+            !held.tags.values().any(|d| d == *digest) && !children.contains(digest)
+        });
+        tagged
+            .chain(loose.filter_map(|digest| Some((None, describe(digest)?))))
+            .collect()
+    }
+
+    /// A panic elsewhere cannot leave the maps half changed, so a poisoned lock is as good as another.
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the manifests that an index lists; nothing for anything else.
+fn children(bytes: &[u8]) -> Vec<Digest> {
+    match Document::parse(bytes, "", &crate::limits::Limits::default()) {
+        Ok(Document::Index(index)) => index.manifests.iter().map(|d| d.digest).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[async_trait]
+impl Store for Memory {
+    fn place(&self) -> String {
+        self.place.clone()
+    }
+
+    async fn manifest_unchecked(&self, name: &Name) -> Result<RawManifest> {
+        let missing = || no_such_manifest(&self.place, name);
+        let (digest, blob, media_type) = {
+            let held = self.held();
+            let digest = match name {
+                Name::Tag(tag) => *held.tags.get(tag).ok_or_else(missing)?,
+                Name::Digest(digest) => *digest,
+            };
+            if let Some(raw) = held.manifests.get(&digest) {
+                return Ok(raw.clone());
+            }
+            let blob = held.blobs.get(&digest).cloned().ok_or_else(missing)?;
+            (
+                digest,
+                blob,
+                held.media_types.get(&digest).cloned().unwrap_or_default(),
+            )
+        };
+        if blob.len() > Ceiling::Manifest.default_value() {
+            return Err(Error::limit(
+                Ceiling::Manifest,
+                Ceiling::Manifest.default_value(),
+                blob.len(),
+            )
+            .at(&self.place));
+        }
+        let bytes = blob
+            .to_bytes()
+            .map_err(|error| Error::io("cannot read", Path::new(&self.place), error))?;
+        // The caller of a tag cannot check the digest, and an archive may lie.
+        let found = blob
+            .digest(digest.hasher())
+            .map_err(|error| Error::io("cannot read", Path::new(&self.place), error))?;
+        if found != digest {
+            return Err(Error::mismatch("digest of the manifest", digest, found).at(&self.place));
+        }
+        Ok(RawManifest { bytes, media_type })
+    }
+
+    async fn tagged(&self, tag: &Tag) -> Result<Option<Digest>> {
+        Ok(self.held().tags.get(tag).copied())
+    }
+
+    async fn open_unchecked(&self, descriptor: &Descriptor) -> Result<Opened> {
+        let content = self.held().blobs.get(&descriptor.digest).cloned();
+        content
+            .map(Opened::Content)
+            .ok_or_else(|| no_such_blob(&self.place, descriptor))
+    }
+
+    async fn has(&self, descriptor: &Descriptor) -> Result<bool> {
+        let held = self.held();
+        Ok(held.blobs.contains_key(&descriptor.digest)
+            || held.manifests.contains_key(&descriptor.digest))
+    }
+
+    async fn push_blob(&self, descriptor: &Descriptor, content: &Content) -> Result<()> {
+        self.put_blob(descriptor.digest, content.clone());
+        Ok(())
+    }
+
+    async fn push_manifest(&self, manifest: &ManifestBlob, tag: Option<&Tag>) -> Result<()> {
+        self.put_manifest(manifest, tag);
+        Ok(())
+    }
+
+    async fn tags(&self) -> Result<Vec<Tag>> {
+        Ok(self.held().tags.keys().cloned().collect())
+    }
+
+    async fn referrers(&self, digest: &Digest, artifact_type: Option<&str>) -> Result<Referrers> {
+        let raws: Vec<RawManifest> = self.held().manifests.values().cloned().collect();
+        Ok(Referrers {
+            descriptors: referring(&raws, digest, artifact_type),
+            fallback: false,
+        })
+    }
+}
+
+/// Says that a blob is not here; the same words for every store.
+pub(super) fn no_such_blob(place: &str, descriptor: &Descriptor) -> Error {
+    Error::not_found(format!("{place} lacks the blob `{}`", descriptor.digest))
+        .digest(descriptor.digest)
+}
+
+/// Describes those manifests whose subject is `digest`, of one artifact type or of all.
+pub(super) fn referring(
+    manifests: &[RawManifest],
+    digest: &Digest,
+    artifact_type: Option<&str>,
+) -> Vec<Descriptor> {
+    let limits = crate::limits::Limits::default();
+    let mut found = Vec::new();
+    for raw in manifests {
+        let Ok(document) = Document::parse(&raw.bytes, &raw.media_type, &limits) else {
+            continue;
+        };
+        let (subject, kind, annotations) = match &document {
+            Document::Manifest(m) => {
+                let kind = m
+                    .artifact_type
+                    .clone()
+                    .unwrap_or_else(|| m.config.media_type.clone());
+                (m.subject.as_ref(), Some(kind), &m.annotations)
+            }
+            Document::Index(i) => (i.subject.as_ref(), i.artifact_type.clone(), &i.annotations),
+        };
+        if subject.map(|s| s.digest) != Some(*digest)
+            || (artifact_type.is_some() && artifact_type != kind.as_deref())
+        {
+            continue;
+        }
+        let mut descriptor = Descriptor::of(document.media_type(), &raw.bytes);
+        descriptor.artifact_type = kind;
+        descriptor.annotations = annotations.clone();
+        found.push(descriptor);
+    }
+    found
+}
