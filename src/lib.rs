@@ -33,6 +33,7 @@ pub mod credential;
 pub mod digest;
 pub mod error;
 pub mod escape;
+pub mod finding;
 pub mod invalid;
 pub mod json;
 pub mod limits;
@@ -42,18 +43,25 @@ pub mod path;
 pub mod reference;
 pub mod requirement;
 pub mod tag;
+pub mod time;
 pub mod version;
 
 // Floor 1: forms. Pure functions from value to value.
 pub mod bundle;
+mod expansion;
 pub mod expectation;
-pub mod finding;
+pub mod gzip;
 pub mod ignore;
+pub mod image;
+pub mod layer;
 pub mod metadata;
 pub mod objects;
 pub mod sensitive;
+pub mod tar;
+pub mod tree;
 pub mod validate;
 pub mod yaml;
+pub mod zstd;
 
 // Floor 2: places. Disk and network, nowhere else.
 pub mod directory;
@@ -61,5 +69,9 @@ pub mod docker_config;
 pub mod store;
 
 // Floor 3: verbs. What needs more than one place.
+pub mod ops;
 
 pub use error::{Error, Kind, Result};
+
+/// The version of the specification that this library follows (spec/README.md).
+pub const SPEC_VERSION: &str = "0.1";

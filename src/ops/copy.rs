@@ -1,0 +1,323 @@
+//! Copying a manifest with everything below it from one store to another: push, pull and copy are all this.
+//!
+//! Children come before parents and the tag comes last, so nobody ever sees a manifest whose parts are missing (P6). What
+//! arrives has the digest that left, or the copy fails.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::limits::{Ceiling, Limits};
+use crate::oci::{Descriptor, Document, ManifestBlob};
+use crate::store::{self, Name, Store};
+use crate::tag::Tag;
+
+/// The tags under which older signing tools keep what belongs to a manifest, beside its digest.
+const SUFFIXES: [&str; 3] = ["sig", "att", "sbom"];
+
+/// How to copy.
+#[derive(Debug, Clone)]
+pub struct CopyOptions {
+    /// How many blobs travel at once.
+    pub concurrency: usize,
+    /// Where blobs that travel are kept for the moment.
+    pub spool_directory: PathBuf,
+    /// The ceilings.
+    pub limits: Limits,
+    /// What to do about the referrers of the root.
+    pub referrers: ReferrersMode,
+}
+
+/// What to do about the referrers of what is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReferrersMode {
+    /// Do not ask for them.
+    Ignore,
+    /// Count and name them.
+    Count,
+    /// Take them along.
+    Copy,
+}
+
+/// What a copy did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Blobs that were sent.
+    pub sent: u64,
+    /// Blobs that were there already.
+    pub present: u64,
+    /// Blobs that were mounted from another repository of the same registry.
+    pub mounted: u64,
+    /// Bytes of the blobs that were sent.
+    pub bytes: u64,
+    /// Manifests that were written.
+    pub manifests: u64,
+    /// Referrers that were found, with the tag where they have one; copied if that was asked for.
+    pub referrers: Vec<Referrer>,
+}
+
+/// A manifest that refers to what was copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Referrer {
+    /// Describes it.
+    pub descriptor: Descriptor,
+    /// Its tag, for those of older signing tools.
+    pub tag: Option<Tag>,
+}
+
+/// Copies a manifest that was fetched from `source`, and everything below it, to `destination`; `tags` name it there in the end.
+///
+/// # Errors
+///
+/// Whatever the stores fail with. Nothing names the copy before it is whole.
+pub async fn copy(
+    source: &dyn Store,
+    root: &ManifestBlob,
+    destination: &dyn Store,
+    tags: &[Tag],
+    options: &CopyOptions,
+) -> Result<Copied> {
+    let mut walk = Walk {
+        source,
+        destination,
+        options,
+        seen: BTreeSet::new(),
+        copied: Copied::default(),
+    };
+    walk.below(root, 0).await?;
+    walk.name(root, tags).await?;
+    if options.referrers != ReferrersMode::Ignore {
+        walk.referrers(root).await?;
+    }
+    Ok(walk.copied)
+}
+
+/// Looks for the referrers of a manifest that is at the destination already, and copies them if that is asked for.
+pub async fn referrers(
+    source: &dyn Store,
+    root: &ManifestBlob,
+    destination: &dyn Store,
+    options: &CopyOptions,
+) -> Result<Copied> {
+    let mut walk = Walk {
+        source,
+        destination,
+        options,
+        seen: BTreeSet::new(),
+        copied: Copied::default(),
+    };
+    walk.seen.insert(root.descriptor.digest);
+    walk.referrers(root).await?;
+    Ok(walk.copied)
+}
+
+/// Gives a manifest that is in a store more tags.
+pub async fn name(store: &dyn Store, manifest: &ManifestBlob, tags: &[Tag]) -> Result<()> {
+    for tag in tags {
+        store.push_manifest(manifest, Some(tag)).await?;
+    }
+    Ok(())
+}
+
+/// One copy on its way.
+struct Walk<'a> {
+    source: &'a dyn Store,
+    destination: &'a dyn Store,
+    options: &'a CopyOptions,
+    /// What was visited: a graph that comes back to itself ends here.
+    seen: BTreeSet<Digest>,
+    copied: Copied,
+}
+
+/// How one blob got to the destination.
+enum Arrived {
+    Present,
+    Mounted,
+    Sent(u64),
+}
+
+impl Walk<'_> {
+    /// Copies what a manifest lists, not the manifest itself.
+    async fn below(&mut self, manifest: &ManifestBlob, depth: u64) -> Result<()> {
+        let limits = &self.options.limits;
+        self.seen.insert(manifest.descriptor.digest);
+        let nodes = self.seen.len() as u64;
+        if nodes > limits[Ceiling::GraphNodes] {
+            return Err(Error::limit(
+                Ceiling::GraphNodes,
+                limits[Ceiling::GraphNodes],
+                nodes,
+            ));
+        }
+        match &manifest.document {
+            Document::Manifest(image) => self.blobs(image.blobs()).await,
+            Document::Index(index) => {
+                let depth = depth.saturating_add(1);
+                if depth > limits[Ceiling::GraphDepth] {
+                    return Err(Error::limit(
+                        Ceiling::GraphDepth,
+                        limits[Ceiling::GraphDepth],
+                        depth,
+                    ));
+                }
+                for child in &index.manifests {
+                    if self.seen.contains(&child.digest) {
+                        continue;
+                    }
+                    let child = self.fetch(child).await?;
+                    Box::pin(self.below(&child, depth)).await?;
+                    self.name(&child, &[]).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Fetches a manifest by its descriptor, whose size must hold too.
+    async fn fetch(&self, descriptor: &Descriptor) -> Result<ManifestBlob> {
+        let name = Name::Digest(descriptor.digest);
+        let manifest = store::fetch_manifest(self.source, &name, &self.options.limits).await?;
+        if manifest.descriptor.size != descriptor.size {
+            let found = manifest.descriptor.size;
+            return Err(
+                Error::mismatch("size of the manifest", descriptor.size, found)
+                    .digest(descriptor.digest),
+            );
+        }
+        Ok(manifest)
+    }
+
+    /// Copies blobs, several at once, each digest once.
+    async fn blobs(&mut self, descriptors: impl Iterator<Item = &Descriptor>) -> Result<()> {
+        let mut unique: Vec<&Descriptor> = Vec::new();
+        for descriptor in descriptors {
+            if !unique.iter().any(|known| known.digest == descriptor.digest) {
+                unique.push(descriptor);
+            }
+        }
+        let (source, destination, options) = (self.source, self.destination, self.options);
+        let arrived: Vec<Arrived> = stream::iter(unique)
+            .map(|descriptor| blob(source, destination, descriptor, options))
+            .buffer_unordered(options.concurrency.max(1))
+            .try_collect()
+            .await?;
+        for one in arrived {
+            let count = match one {
+                Arrived::Present => &mut self.copied.present,
+                Arrived::Mounted => &mut self.copied.mounted,
+                Arrived::Sent(bytes) => {
+                    self.copied.bytes = self.copied.bytes.saturating_add(bytes);
+                    &mut self.copied.sent
+                }
+            };
+            *count = count.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Writes a manifest whose parts are there, under each of the tags or under none.
+    async fn name(&mut self, manifest: &ManifestBlob, tags: &[Tag]) -> Result<()> {
+        match tags {
+            [] => self.destination.push_manifest(manifest, None).await?,
+            tags => {
+                for tag in tags {
+                    self.destination.push_manifest(manifest, Some(tag)).await?;
+                }
+            }
+        }
+        self.copied.manifests = self.copied.manifests.saturating_add(1);
+        Ok(())
+    }
+
+    /// Finds the referrers of the root and, if asked, copies them.
+    async fn referrers(&mut self, root: &ManifestBlob) -> Result<()> {
+        let digest = root.descriptor.digest;
+        let listed = self.source.referrers(&digest, None).await?.descriptors;
+        let count = listed.len() as u64;
+        let max = self.options.limits[Ceiling::Referrers];
+        if count > max {
+            return Err(Error::limit(Ceiling::Referrers, max, count));
+        }
+        for descriptor in listed {
+            if self.options.referrers == ReferrersMode::Copy
+                && !self.seen.contains(&descriptor.digest)
+            {
+                let manifest = self.fetch(&descriptor).await?;
+                check_subject(&manifest, &digest)?;
+                self.below(&manifest, 0).await?;
+                self.name(&manifest, &[]).await?;
+            }
+            self.copied.referrers.push(Referrer {
+                descriptor,
+                tag: None,
+            });
+        }
+        for suffix in SUFFIXES {
+            let text = format!("{}-{}.{suffix}", digest.algorithm(), digest.hex());
+            let Ok(tag) = text.parse::<Tag>() else {
+                continue;
+            };
+            if self.source.tagged(&tag).await?.is_none() {
+                continue;
+            }
+            let manifest =
+                store::fetch_manifest(self.source, &Name::Tag(tag.clone()), &self.options.limits)
+                    .await?;
+            if self.options.referrers == ReferrersMode::Copy {
+                self.below(&manifest, 0).await?;
+                self.name(&manifest, std::slice::from_ref(&tag)).await?;
+            }
+            self.copied.referrers.push(Referrer {
+                descriptor: manifest.descriptor,
+                tag: Some(tag),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a referrer that was listed for one manifest and belongs to another.
+fn check_subject(manifest: &ManifestBlob, digest: &Digest) -> Result<()> {
+    let subject = match &manifest.document {
+        Document::Manifest(image) => image.subject.as_ref(),
+        Document::Index(index) => index.subject.as_ref(),
+    };
+    match subject {
+        Some(subject) if subject.digest == *digest => Ok(()),
+        other => {
+            let found =
+                other.map_or_else(|| "none".to_owned(), |subject| subject.digest.to_string());
+            Err(Error::mismatch("subject of a referrer", digest, found)
+                .digest(manifest.descriptor.digest))
+        }
+    }
+}
+
+/// Brings one blob to the destination in the cheapest way.
+async fn blob(
+    source: &dyn Store,
+    destination: &dyn Store,
+    descriptor: &Descriptor,
+    options: &CopyOptions,
+) -> Result<Arrived> {
+    if destination.has(descriptor).await? {
+        return Ok(Arrived::Present);
+    }
+    if let Some(from) = source.repository()
+        && destination.mount(descriptor, from).await?
+    {
+        return Ok(Arrived::Mounted);
+    }
+    let content = store::fetch(
+        source,
+        descriptor,
+        &options.spool_directory,
+        &options.limits,
+    )
+    .await?;
+    destination.push_blob(descriptor, &content).await?;
+    Ok(Arrived::Sent(descriptor.size))
+}

@@ -1,0 +1,213 @@
+//! Loading a bundle from a store: manifest, config, layers, in this order, and no further than the expectations hold.
+
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use crate::content::{Content, Spool};
+use crate::error::{Error, Result};
+use crate::expectation::{self, Check, Expectations, Outcome};
+use crate::image::{self, Copies, Difference, Image, Unpacked};
+use crate::limits::Ceiling;
+use crate::metadata::Metadata;
+use crate::oci::{ImageConfig, Manifest, ManifestBlob};
+use crate::store::{self, Name, Store};
+use crate::tag::Tag;
+
+use super::open::Reach;
+
+/// How many layers are fetched at once.
+const CONCURRENCY: usize = 4;
+
+/// What a bundle is asked to be when it is loaded.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// The tag by which it was asked for, even where the digest decides.
+    pub tag: Option<Tag>,
+    /// What the caller expects.
+    pub expectations: Expectations,
+}
+
+/// A manifest and its config: what can be known of a bundle before a layer is fetched.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The manifest.
+    pub manifest: ManifestBlob,
+    /// The config's bytes.
+    pub config: Content,
+    /// The copies of the metadata that they hold.
+    pub copies: Copies,
+}
+
+/// A bundle that was loaded whole.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The image.
+    pub image: Image,
+    /// The bundle, and the copies of its metadata.
+    pub unpacked: Unpacked,
+    /// Every check and how it came out.
+    pub checks: Vec<Check>,
+}
+
+impl Loaded {
+    /// Returns the keys on which the copies of the metadata differ.
+    pub fn differences(&self) -> Vec<Difference> {
+        self.unpacked
+            .copies
+            .differences(&self.unpacked.bundle.metadata.annotations)
+    }
+}
+
+/// Loads a bundle and refuses it as soon as it is known not to be what was asked for: before a layer is fetched where the
+/// copies of the metadata tell, and in any case before this returns.
+///
+/// # Errors
+///
+/// [`Kind::Refused`](crate::error::Kind::Refused) when a check fails; what fetching and unpacking refuse.
+pub async fn load(store: &dyn Store, name: &Name, asked: &Asked, reach: &Reach) -> Result<Loaded> {
+    let manifest = store::fetch_manifest(store, name, &reach.limits).await?;
+    let head = load_head(store, manifest, reach).await?;
+    // The file decides in the end; copies that cannot be read are left for then.
+    if let Ok(metadata) = Metadata::of_copy(head.copies.best()) {
+        expectation::require(&expectation::check(
+            &metadata,
+            asked.tag.as_ref(),
+            &asked.expectations,
+        ))
+        .map_err(|error| error.at(store.place()))?;
+    }
+    let loaded = load_layers(store, head, asked, reach).await?;
+    expectation::require(&loaded.checks).map_err(|error| error.at(store.place()))?;
+    Ok(loaded)
+}
+
+/// Loads a bundle and makes every check, whatever comes out.
+pub async fn verify(
+    store: &dyn Store,
+    name: &Name,
+    asked: &Asked,
+    reach: &Reach,
+) -> Result<Loaded> {
+    let manifest = store::fetch_manifest(store, name, &reach.limits).await?;
+    let head = load_head(store, manifest, reach).await?;
+    load_layers(store, head, asked, reach).await
+}
+
+/// Fetches the config of a manifest and tells a bundle from anything else. No layer is fetched.
+///
+/// # Errors
+///
+/// What [`store::fetch`] and [`image::identify`] refuse.
+pub async fn load_head(store: &dyn Store, manifest: ManifestBlob, reach: &Reach) -> Result<Head> {
+    let oci = image::manifest_of(&manifest).map_err(|error| error.at(store.place()))?;
+    image::identify(oci, None).map_err(|error| error.at(store.place()))?;
+    let config = load_config(store, oci, reach).await?;
+    let bytes = config
+        .to_bytes()
+        .map_err(|error| Error::io("cannot read", &reach.spool_directory, error))?;
+    let config_meaning =
+        ImageConfig::parse(&bytes, &reach.limits).map_err(|error| error.at(store.place()))?;
+    let copies =
+        image::identify(oci, Some(&config_meaning)).map_err(|error| error.at(store.place()))?;
+    Ok(Head {
+        manifest,
+        config,
+        copies,
+    })
+}
+
+async fn load_config(store: &dyn Store, manifest: &Manifest, reach: &Reach) -> Result<Content> {
+    let (size, max) = (manifest.config.size, reach.limits[Ceiling::Config]);
+    if size > max {
+        return Err(Error::limit(Ceiling::Config, max, size).at(store.place()));
+    }
+    store::fetch(
+        store,
+        &manifest.config,
+        &reach.spool_directory,
+        &reach.limits,
+    )
+    .await
+}
+
+/// Fetches the layers, which keep the manifest's order (D17), unpacks them and makes the checks.
+async fn load_layers(
+    store: &dyn Store,
+    head: Head,
+    asked: &Asked,
+    reach: &Reach,
+) -> Result<Loaded> {
+    let layers = image::manifest_of(&head.manifest)?.layers.clone();
+    let layers = stream::iter(&layers)
+        .map(|layer| store::fetch(store, layer, &reach.spool_directory, &reach.limits))
+        .buffered(CONCURRENCY)
+        .try_collect()
+        .await?;
+    let image = Image {
+        manifest: head.manifest,
+        config: head.config,
+        layers,
+    };
+    let limits = reach.limits.clone();
+    let mut spool = Spool::new(&reach.spool_directory);
+    let place = store.place();
+    let (image, unpacked) = tokio::task::spawn_blocking(move || {
+        image::unpack(&image, &limits, &mut spool).map(|unpacked| (image, unpacked))
+    })
+    .await
+    .map_err(stopped)?
+    .map_err(|error| error.at(place))?;
+    let mut loaded = Loaded {
+        image,
+        unpacked,
+        checks: Vec::new(),
+    };
+    loaded.checks = checks(&loaded, asked);
+    Ok(loaded)
+}
+
+/// Makes the checks on a bundle that was loaded whole; its digests held, or it would not have been.
+fn checks(loaded: &Loaded, asked: &Asked) -> Vec<Check> {
+    let digest = loaded.image.manifest.descriptor.digest.to_string();
+    let differing: Vec<String> = loaded
+        .differences()
+        .into_iter()
+        .map(|difference| difference.key)
+        .collect();
+    let found = if differing.is_empty() {
+        "a bundle".to_owned()
+    } else {
+        format!(
+            "copies of the metadata that differ in {}",
+            differing.join(", ")
+        )
+    };
+    let mut checks = vec![
+        Check {
+            name: "digest",
+            outcome: Outcome::Passed,
+            expected: None,
+            found: Some(digest),
+        },
+        Check::of(
+            "format",
+            differing.is_empty(),
+            "a bundle whose copies of the metadata agree",
+            found,
+        ),
+    ];
+    let metadata = &loaded.unpacked.bundle.metadata;
+    checks.extend(expectation::check(
+        metadata,
+        asked.tag.as_ref(),
+        &asked.expectations,
+    ));
+    checks
+}
+
+/// Says that a piece of work on another thread ended without an answer; only a panic does that.
+pub(super) fn stopped(error: tokio::task::JoinError) -> Error {
+    match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(error) => Error::new(crate::error::Kind::Interrupted, error.to_string()),
+    }
+}

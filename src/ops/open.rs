@@ -1,0 +1,162 @@
+//! Opening whatever a location names: the only match on the kinds of places.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::escape::shown;
+use crate::limits::Limits;
+use crate::reference::{Entry, Location, Reference};
+use crate::store::layout::Layout;
+use crate::store::registry::{Access, Registry};
+use crate::store::{Name, Store, archive};
+
+/// How places are reached.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    /// How registries are reached.
+    pub access: Access,
+    /// The ceilings.
+    pub limits: Limits,
+    /// Where large contents are kept for the moment.
+    pub spool_directory: PathBuf,
+}
+
+/// A source that was opened.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// A bundle directory, or a single file of objects.
+    Directory(PathBuf),
+    /// A store, and the name of what is meant in it.
+    Store(Arc<dyn Store>, Name),
+}
+
+/// Opens a source.
+///
+/// # Errors
+///
+/// [`Kind::NotFound`] when nothing is there, [`Kind::Usage`] for a registry reference without tag and digest or a
+/// stream, which only the caller can read.
+pub async fn open(location: &Location, reach: &Reach) -> Result<Place> {
+    match location {
+        Location::Stream => Err(Error::usage("`-` cannot be read here")),
+        Location::Registry(reference) => open_registry(reference, reach).await,
+        Location::Layout { path, entry } => {
+            let layout = Layout::open(path, &reach.limits)?;
+            let name = layout.select(entry)?;
+            Ok(Place::Store(Arc::new(layout), name))
+        }
+        Location::Archive { path, entry } => open_archive(path, entry, &reach.limits),
+        Location::Path(path) => open_path(path, &reach.limits),
+    }
+}
+
+/// Opens a repository; a name is needed, and there is no default one.
+async fn open_registry(reference: &Reference, reach: &Reach) -> Result<Place> {
+    let registry = Registry::open(reference.repository.clone(), &reach.access)?;
+    let name = match (&reference.digest, &reference.tag) {
+        (Some(digest), _) => Name::Digest(*digest),
+        (None, Some(tag)) => Name::Tag(tag.clone()),
+        (None, None) => {
+            let error = Error::usage(format!("`{reference}` names no tag and no digest"));
+            // The newest version is a courtesy; a registry that does not answer must not hide what is wrong.
+            let newest = registry.tags().await.ok().and_then(|tags| {
+                tags.into_iter()
+                    .filter_map(|tag| Some((tag.version()?, tag)))
+                    .max_by(|a, b| a.0.cmp(&b.0))
+            });
+            return Err(match newest {
+                Some((_, tag)) => error.hint(format!("the newest version is `{reference}:{tag}`")),
+                None => error.hint(format!("`bundle list {reference}` lists the tags")),
+            });
+        }
+    };
+    Ok(Place::Store(Arc::new(registry), name))
+}
+
+/// Opens a path: what is there decides.
+fn open_path(path: &Path, limits: &Limits) -> Result<Place> {
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let text = shown(&path.to_string_lossy());
+            let error = Error::not_found(format!("nothing is at `{text}`"));
+            return Err(
+                if text.contains(['/', ':']) && !text.starts_with(['.', '/']) {
+                    error.hint(format!("if you mean Docker Hub, write `docker.io/{text}`"))
+                } else {
+                    error
+                },
+            );
+        }
+        Err(error) => return Err(Error::io("cannot open", path, error)),
+    };
+    if metadata.is_dir() {
+        if path.join("oci-layout").is_file() {
+            let text = shown(&path.to_string_lossy());
+            return Err(Error::usage(format!("`{text}` is an OCI layout"))
+                .hint(format!("write `oci:{text}`")));
+        }
+        return Ok(Place::Directory(path.to_owned()));
+    }
+    let is_objects = path
+        .extension()
+        .is_some_and(|kind| ["yaml", "yml", "json"].iter().any(|known| kind == *known));
+    if is_objects {
+        Ok(Place::Directory(path.to_owned()))
+    } else {
+        open_archive(path, &Entry::default(), limits)
+    }
+}
+
+fn open_archive(path: &Path, entry: &Entry, limits: &Limits) -> Result<Place> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::not_found(format!(
+            "no archive at `{}`",
+            shown(&path.to_string_lossy())
+        )),
+        _ => Error::io("cannot open", path, error),
+    })?;
+    let fail = |error| Error::io("cannot read", path, error);
+    // A pipe or a device has no length that could be trusted.
+    if !file.metadata().map_err(fail)?.is_file() {
+        return Err(Error::new(
+            Kind::Unsafe,
+            format!("`{}` is no regular file", shown(&path.to_string_lossy())),
+        ));
+    }
+    let place = format!("oci-archive:{}", shown(&path.to_string_lossy()));
+    open_content(
+        &Content::of_file(file).map_err(fail)?,
+        &place,
+        entry,
+        limits,
+    )
+}
+
+/// Opens an archive that was read from a stream or opened from a file.
+pub fn open_content(
+    content: &Content,
+    place: &str,
+    entry: &Entry,
+    limits: &Limits,
+) -> Result<Place> {
+    let mut magic = [0; 4];
+    let n = content
+        .read_at(&mut magic, 0)
+        .map_err(|error| Error::io("cannot read", Path::new(place), error))?;
+    if magic
+        .get(..n)
+        .is_some_and(|start| start.starts_with(&[0x1f, 0x8b]))
+    {
+        return Err(Error::invalid(format!(
+            "{place} is compressed, and an archive is a plain tar"
+        ))
+        .hint("run gunzip on it first"));
+    }
+    let archive = archive::read(content, place, limits)?;
+    let name = archive.select(entry)?;
+    Ok(Place::Store(Arc::new(archive.memory), name))
+}

@@ -1,0 +1,135 @@
+//! Packing a source: reading it, completing its metadata, validating it, making the image.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use crate::bundle::{Bundle, Files};
+use crate::content::{Content, Spool};
+use crate::directory::{self, LeftOut, ReadOptions, Source};
+use crate::error::{Error, Result};
+use crate::finding::{Finding, Severity};
+use crate::image::{self, Image, PackOptions};
+use crate::metadata::{self, Identity};
+use crate::path::BundlePath;
+use crate::validate;
+
+/// What to pack, and how.
+#[derive(Debug, Clone, Default)]
+pub struct PackRequest {
+    /// How the source is read.
+    pub read: ReadOptions,
+    /// What the call says about the bundle.
+    pub identity: Identity,
+    /// Whether objects with errors are packed; errors in metadata and layout never are.
+    pub allow_invalid: bool,
+    /// How the image is made.
+    pub image: PackOptions,
+}
+
+/// What was packed.
+#[derive(Debug)]
+pub struct Packed {
+    /// The bundle.
+    pub bundle: Bundle,
+    /// The image.
+    pub image: Image,
+    /// What validation found; no errors, unless they were allowed.
+    pub findings: Vec<Finding>,
+    /// What is in the source and not in the bundle.
+    pub left_out: Vec<LeftOut>,
+    /// Files that got another name.
+    pub renamed: Vec<(String, BundlePath)>,
+    /// Keys that the metadata did not have.
+    pub added: Vec<String>,
+}
+
+/// Packs a directory, or a single file of objects.
+///
+/// # Errors
+///
+/// What [`directory::read`], [`metadata::complete`], validation and [`image::pack`] refuse. Nothing is written anywhere
+/// but into `spool`.
+pub fn pack(source: &Path, request: &PackRequest, spool: &mut Spool) -> Result<Packed> {
+    let source = directory::read(source, &request.read, &request.image.limits, spool)?;
+    pack_source(source, request, spool)
+}
+
+/// Packs what was read already.
+pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> Result<Packed> {
+    let limits = &request.image.limits;
+    let mut files = source.files;
+    let file = metadata_file(&files)?;
+    let threads = NonZeroUsize::new(request.image.threads).unwrap_or(NonZeroUsize::MIN);
+    let options = validate::Options {
+        needs_metadata: true,
+        threads,
+        ..validate::Options::default()
+    };
+    let highest = match &request.identity.min_operator_version {
+        None if asks_for_operator(&files)? => validate::validate(&files, limits, &options)?
+            .min_operator_version
+            .map(|minimum| minimum.version),
+        _ => None,
+    };
+    let completed =
+        metadata::complete(file.as_deref(), &request.identity, highest.as_ref(), limits)?;
+    files.insert(metadata::path()?, Content::from(completed.bytes));
+    // What is packed is validated, not what the source said: the completed metadata decides the layout rules.
+    let report = validate::validate(&files, limits, &options)?;
+    let refused = |finding: &Finding| {
+        finding.severity == Severity::Error
+            && !(request.allow_invalid && validate::is_object_code(finding.code))
+    };
+    if report.findings.iter().any(refused) {
+        let only_objects = report
+            .findings
+            .iter()
+            .filter(|f| f.severity == Severity::Error)
+            .all(|f| validate::is_object_code(f.code));
+        let error = Error::of_findings(report.findings);
+        return Err(if only_objects && error.detail().hint.is_none() {
+            error.hint("mend the objects, or pack them as they are with --allow-invalid")
+        } else {
+            error
+        });
+    }
+    let bundle = Bundle {
+        metadata: completed.metadata,
+        files,
+    };
+    let image = image::pack(&bundle, &request.image, spool)?;
+    Ok(Packed {
+        bundle,
+        image,
+        findings: report.findings,
+        left_out: source.left_out,
+        renamed: source.renamed,
+        added: completed.added,
+    })
+}
+
+/// Returns the bytes of the source's metadata file, if it has one.
+fn metadata_file(files: &Files) -> Result<Option<bytes::Bytes>> {
+    let found = files
+        .iter()
+        .find(|(path, _)| path.as_str() == metadata::FILE);
+    found
+        .map(|(_, content)| content.to_bytes())
+        .transpose()
+        .map_err(|error| Error::io("cannot read", Path::new(metadata::FILE), error))
+}
+
+/// Tells whether an object may ask for a version of its operator; a cheap look, so that files are parsed once if none does.
+fn asks_for_operator(files: &Files) -> Result<bool> {
+    for (path, content) in files {
+        let bytes = content
+            .to_bytes()
+            .map_err(|error| Error::io("cannot read", Path::new(path.as_str()), error))?;
+        if std::str::from_utf8(&bytes)
+            .is_ok_and(|text| text.contains(metadata::KDP_MIN_OPERATOR_VERSION))
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
