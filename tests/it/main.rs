@@ -11,6 +11,7 @@
 mod credential_files;
 mod floors;
 mod harness;
+mod malo;
 mod mock_registry;
 mod registry;
 mod spec;

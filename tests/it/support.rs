@@ -17,6 +17,7 @@ mod ran;
 mod samples;
 mod sandbox;
 mod snapshot;
+pub(crate) mod targen;
 mod tools;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

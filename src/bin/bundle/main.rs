@@ -1,3 +1,45 @@
-//! The `bundle` command: parses the call, runs it, prints the answer.
+//! The `bundle` command: parses the call, runs it, prints the answer, exits with the code of the contract.
 
-fn main() {}
+mod args;
+mod commands;
+mod interrupt;
+mod output;
+mod report;
+mod settings;
+mod talk;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+
+use args::Cli;
+
+fn main() -> ExitCode {
+    let cli = match parse() {
+        Ok(cli) => cli,
+        Err(error) => return report::usage(&error),
+    };
+    let format = cli.common.format;
+    match commands::run(cli) {
+        Ok(answer) => output::print(&answer, format),
+        Err(error) => report::failure(&error, format),
+    }
+}
+
+/// Parses the arguments; linked as `kubectl-bundle`, help texts say `kubectl bundle`.
+fn parse() -> Result<Cli, clap::Error> {
+    let mut arguments = std::env::args_os().peekable();
+    let name = arguments.peek().map(std::path::PathBuf::from);
+    let is_plugin = name.is_some_and(|path| {
+        path.file_stem()
+            .is_some_and(|stem| stem == "kubectl-bundle")
+    });
+    let command = Cli::command();
+    let mut command = if is_plugin {
+        command.bin_name("kubectl bundle")
+    } else {
+        command
+    };
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}

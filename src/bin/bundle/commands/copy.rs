@@ -1,0 +1,165 @@
+//! `bundle copy`: any image or index from one store to another, with the same digest or not at all.
+
+use manifest_bundle::ops::copy::{self, Referrer, ReferrersMode};
+use manifest_bundle::ops::destination::Destination;
+use manifest_bundle::ops::open::{self, Place};
+use manifest_bundle::reference::Location;
+use manifest_bundle::store::{self, Name};
+use manifest_bundle::tag::Tag;
+use manifest_bundle::{Error, Result};
+use serde_json::json;
+
+use super::push::{copy_options, location_tag, summary, tags_to_set, total_size};
+use super::record::Record;
+use crate::args::{AccessArgs, FromArgs, ToArgs, TransferArgs, word};
+use crate::output::Answer;
+use crate::settings::Settings;
+
+/// Copy an image or index of any kind between registries, layouts and archives
+///
+/// All platforms of an index go along. The digest stays the same, or nothing is copied. Blobs are mounted where both
+/// sides are one registry. Referrers (signatures and the like) are counted and named, and go along with -r.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle copy ghcr.io/team/etcd:3.5.0 registry.internal/etcd:3.5.0 -r
+  bundle copy ghcr.io/team/etcd:3.5.0 etcd.tar
+  bundle copy oci:store:3.5.0 localhost:5000/etcd --to-username me --to-password-stdin")]
+pub(crate) struct Args {
+    /// A registry reference, an archive, or oci:DIR[:NAME]
+    #[arg(value_name = "SRC", value_parser = word::<Location>)]
+    source: Location,
+    /// A registry reference, FILE.tar, or oci:DIR[:NAME]; without a tag the source's is used
+    #[arg(value_name = "DST", value_parser = word::<Location>)]
+    destination: Location,
+    /// Take the referrers along
+    #[arg(short, long)]
+    referrers: bool,
+    /// Let a version's tag name another image than before, and replace a file
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    from: FromArgs,
+    #[command(flatten)]
+    to: ToArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let both = args.access.access();
+    let (from, to) = (args.from.access().or(&both), args.to.access().or(&both));
+    if from.password_stdin && to.password_stdin && from.username != to.username {
+        return Err(
+            Error::usage("stdin holds one password, and two are asked for")
+                .hint("use `bundle login` for one of the registries"),
+        );
+    }
+    let source_reach = settings.reach(&from)?;
+    // One registry with one set of flags is reached once, so that its tokens are shared.
+    let destination_reach = if args.to.access() == args.from.access() {
+        source_reach.clone()
+    } else {
+        settings.reach(&to)?
+    };
+
+    let Place::Store(source, name) = open::open(&args.source, &source_reach).await? else {
+        return Err(Error::usage(format!(
+            "`{}` is a directory, and an image is copied",
+            args.source
+        ))
+        .hint(format!(
+            "`bundle push {} {}` packs it on the way",
+            args.source, args.destination
+        )));
+    };
+    let manifest = store::fetch_manifest(source.as_ref(), &name, &source_reach.limits).await?;
+    let digest = manifest.descriptor.digest;
+    let source_tag = match &name {
+        Name::Tag(tag) => Some(tag.clone()),
+        Name::Digest(_) => location_tag(&args.source),
+    };
+    let tag: Option<Tag> = location_tag(&args.destination).or(source_tag);
+    let destination = Destination::open(&args.destination, &destination_reach)?;
+    let tags: Vec<Tag> = tag.iter().cloned().collect();
+    let missing = tags_to_set(
+        destination.store.as_ref(),
+        &tags,
+        digest,
+        args.force,
+        settings,
+    )
+    .await?;
+    let mode = if args.referrers {
+        ReferrersMode::Copy
+    } else {
+        ReferrersMode::Count
+    };
+    let options = copy_options(&destination_reach, args.transfer.concurrency, mode);
+    let is_there = missing.is_empty() && !tags.is_empty();
+    let copied = if is_there {
+        copy::referrers(
+            source.as_ref(),
+            &manifest,
+            destination.store.as_ref(),
+            &options,
+        )
+        .await?
+    } else {
+        copy::copy(
+            source.as_ref(),
+            &manifest,
+            destination.store.as_ref(),
+            &missing,
+            &options,
+        )
+        .await?
+    };
+    settings.talk.say(summary(&copied));
+    tell_referrers(&copied.referrers, args.referrers, settings);
+
+    let mut record = Record::of_store(destination.store.as_ref(), digest, tag.as_ref());
+    record.size = Some(total_size(&manifest));
+    destination.finish(args.force)?;
+    let mut answer = record.answer();
+    if let Some(members) = answer.value.as_object_mut() {
+        let referrers = copied.referrers.iter().map(|referrer| {
+            json!({
+                "digest": referrer.descriptor.digest.to_string(),
+                "artifactType": referrer.descriptor.artifact_type,
+                "tag": referrer.tag.as_ref().map(ToString::to_string),
+                "copied": args.referrers,
+            })
+        });
+        members.insert("referrers".into(), referrers.collect());
+    }
+    Ok(answer)
+}
+
+/// Counts and names the referrers.
+fn tell_referrers(referrers: &[Referrer], copied: bool, settings: &Settings) {
+    if referrers.is_empty() {
+        return;
+    }
+    let hint = if copied {
+        "copied"
+    } else {
+        "left behind; -r takes them along"
+    };
+    settings
+        .talk
+        .say(format!("referrers: {} {hint}", referrers.len()));
+    for referrer in referrers {
+        let kind = referrer
+            .descriptor
+            .artifact_type
+            .as_deref()
+            .unwrap_or(&referrer.descriptor.media_type);
+        let name = referrer.tag.as_ref().map_or_else(
+            || referrer.descriptor.digest.to_string(),
+            ToString::to_string,
+        );
+        settings.talk.say(format!("  {kind} {name}"));
+    }
+}

@@ -1,0 +1,89 @@
+//! `bundle init`: the directory of a new bundle, or metadata for a directory of manifests.
+
+use std::path::{Path, PathBuf};
+
+use manifest_bundle::bundle::{Files, MANIFESTS};
+use manifest_bundle::content::Content;
+use manifest_bundle::directory::{self, WriteOptions};
+use manifest_bundle::escape::shown;
+use manifest_bundle::metadata;
+use manifest_bundle::path::BundlePath;
+use manifest_bundle::{Error, Kind, Result};
+use serde_json::json;
+
+use crate::args::IdentityArgs;
+use crate::output::Answer;
+use crate::settings::Settings;
+
+/// Begin a bundle: write metadata/annotations.yaml, and an example object where there are none
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle init etcd --package etcd --version 3.5.0 --operator-id etcd-manager --min-operator-version 1.4.0")]
+pub(crate) struct Args {
+    /// The directory; it may exist, with manifests/ in it
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let completed = metadata::complete(None, &args.identity.identity()?, None, &settings.limits)?;
+    let name = completed.metadata.package.as_str();
+    let metadata_bytes = Content::from(completed.bytes);
+    let mut written = vec![metadata::FILE.to_owned()];
+    if exists(&args.directory)? {
+        add(&args.directory, &metadata_bytes)?;
+    } else {
+        let example = format!("{MANIFESTS}/{name}.yaml");
+        let mut files = Files::from([(metadata::path()?, metadata_bytes)]);
+        let path: BundlePath = example
+            .parse()
+            .map_err(|invalid: manifest_bundle::invalid::Invalid| invalid.of_kind(Kind::Invalid))?;
+        let object = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  example: \"replace this file with your manifests\"\n"
+        );
+        files.insert(path, object.into_bytes().into());
+        directory::write(&files, &args.directory, &WriteOptions::default())?;
+        written.insert(0, example);
+    }
+    let shown_directory = shown(&args.directory.to_string_lossy());
+    for file in &written {
+        settings.talk.say(format!("wrote {shown_directory}/{file}"));
+    }
+    settings.talk.say(format!(
+        "next: bundle validate {shown_directory}, then bundle pack {shown_directory}"
+    ));
+    let value = json!({ "directory": args.directory.to_string_lossy(), "written": written });
+    Ok(Answer::new(args.directory.to_string_lossy(), value))
+}
+
+fn exists(path: &Path) -> Result<bool> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(true),
+        Ok(_) => Err(Error::conflict(format!(
+            "`{}` exists and is no directory",
+            shown(&path.to_string_lossy())
+        ))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io("cannot look at", path, error)),
+    }
+}
+
+/// Adds the metadata to a directory that has manifests.
+fn add(directory: &Path, content: &Content) -> Result<()> {
+    if !directory.join(MANIFESTS).is_dir() {
+        let text = shown(&directory.to_string_lossy());
+        return Err(Error::conflict(format!("`{text}` exists and has no `{MANIFESTS}/`"))
+            .hint(format!("move its objects into `{text}/{MANIFESTS}/`, or pack it as it is: `bundle pack {text} --package P --version V`")));
+    }
+    let folder = directory.join(manifest_bundle::bundle::METADATA);
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Error::io("cannot make the directory", &folder, error))?;
+    directory::write_file(
+        &directory.join(metadata::FILE),
+        content,
+        &WriteOptions::default(),
+    )?;
+    Ok(())
+}

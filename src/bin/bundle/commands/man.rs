@@ -1,0 +1,54 @@
+//! `bundle man`: the manual pages.
+
+use std::path::PathBuf;
+
+use clap::CommandFactory as _;
+use manifest_bundle::content::Content;
+use manifest_bundle::directory::{self, WriteOptions};
+use manifest_bundle::{Error, Result};
+use serde_json::json;
+
+use crate::args::Cli;
+use crate::output::Answer;
+
+/// Write the manual pages into a directory
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The directory; pages that are there are replaced
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Answer> {
+    std::fs::create_dir_all(&args.directory)
+        .map_err(|error| Error::io("cannot make the directory", &args.directory, error))?;
+    let root = Cli::command();
+    let mut commands = vec![root.clone()];
+    for command in root.get_subcommands() {
+        let name = format!("bundle-{}", command.get_name());
+        commands.push(command.clone().name(name.clone()).display_name(name));
+    }
+    let mut pages = Vec::new();
+    for command in commands {
+        let page = format!("{}.1", command.get_name());
+        let mut text = Vec::new();
+        let path = args.directory.join(&page);
+        clap_mangen::Man::new(command)
+            .render(&mut text)
+            .map_err(|error| Error::io("cannot write", &path, error))?;
+        let options = WriteOptions {
+            force: true,
+            ..WriteOptions::default()
+        };
+        directory::write_file(&path, &Content::from(text), &options)?;
+        pages.push(page);
+    }
+    let text: Vec<String> = pages
+        .iter()
+        .map(|page| args.directory.join(page).to_string_lossy().into_owned())
+        .collect();
+    Ok(Answer::new(
+        text.join("\n"),
+        json!({ "directory": args.directory.to_string_lossy(), "pages": pages }),
+    ))
+}

@@ -1,0 +1,194 @@
+//! `bundle pull`: from a store to a directory, an archive or a layout, if the bundle is the one that is expected.
+
+use std::path::{Path, PathBuf};
+
+use manifest_bundle::directory::{self, WriteOptions, Written};
+use manifest_bundle::error::Error;
+use manifest_bundle::ops::load::{self, Asked, Loaded};
+use manifest_bundle::reference::Location;
+use manifest_bundle::store::memory::Memory;
+use manifest_bundle::store::{archive, layout::Layout};
+use manifest_bundle::tag::Tag;
+use manifest_bundle::{Kind, Result};
+
+use super::record::Record;
+use super::source::{self, PackArgs};
+use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
+use crate::output::Answer;
+use crate::settings::Settings;
+
+/// Pull a bundle into a directory, an archive or a layout
+///
+/// The tag is looked up once. Nothing is written unless every expectation holds and every digest is right.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle pull ghcr.io/team/etcd:3.5.0
+  bundle pull ghcr.io/team/etcd:stable -o deploy --force --operator-id etcd-manager --operator-version 1.4.0
+  bundle pull ghcr.io/team/etcd@sha256:… -o etcd.tar")]
+pub(crate) struct Args {
+    /// HOST/REPOSITORY:TAG or @DIGEST, or oci:DIR[:NAME]
+    #[arg(value_name = "REF", value_parser = word::<Location>)]
+    source: Location,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    expect: ExpectationArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+}
+
+/// Where a bundle is written to.
+#[derive(Debug, clap::Args)]
+pub(super) struct WriteArgs {
+    /// A directory, FILE.tar, or oci:DIR[:NAME]  [default: ./PACKAGE-VERSION]
+    #[arg(short, long, value_name = "OUT", value_parser = output)]
+    output: Option<Location>,
+    /// Exchange what is there; files that no bundle put there are kept safe
+    #[arg(long)]
+    force: bool,
+    /// With --force: also remove files that no bundle put there
+    #[arg(long, requires = "force")]
+    prune: bool,
+}
+
+/// Reads an output: what is neither a layout nor an archive is a path, whatever it looks like.
+pub(super) fn output(text: &str) -> std::result::Result<Location, String> {
+    if text.starts_with("oci:") || text.starts_with("oci-archive:") {
+        return word(text);
+    }
+    if text == "-" {
+        return Err(
+            "a bundle is no stream once it is unpacked; write a directory or FILE.tar".to_owned(),
+        );
+    }
+    Ok(Location::Path(PathBuf::from(text)))
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    match &args.source {
+        Location::Registry(_) | Location::Layout { .. } => {}
+        other => {
+            return Err(Error::usage(format!("`{other}` is no registry and no layout"))
+                .hint(format!("`bundle unpack {other}` unpacks archives; for Docker Hub write `docker.io/{other}`")));
+        }
+    }
+    let reach = settings.reach(&args.access.access())?;
+    let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
+    let asked = Asked {
+        tag: opened.tag.clone(),
+        expectations: args.expect.expectations(),
+    };
+    let loaded = load::load(opened.store.as_ref(), &opened.name, &asked, &reach).await?;
+    let digest = loaded.image.manifest.descriptor.digest;
+    let mut record = Record::of_store(opened.store.as_ref(), digest, opened.tag.as_ref());
+    record.size = Some(loaded.image.size());
+    record.metadata = Some(loaded.unpacked.bundle.metadata.clone());
+    write(&loaded, opened.tag.as_ref(), &args.write, settings).await?;
+    Ok(record.answer())
+}
+
+/// Writes a bundle that was loaded.
+pub(super) async fn write(
+    loaded: &Loaded,
+    tag: Option<&Tag>,
+    args: &WriteArgs,
+    settings: &Settings,
+) -> Result<()> {
+    for difference in loaded.differences() {
+        settings.talk.warn(format!(
+            "`{}` is not the same in the three copies of the metadata; the file in the bundle counts",
+            difference.key
+        ));
+    }
+    let bundle = &loaded.unpacked.bundle;
+    let output = args
+        .output
+        .clone()
+        .unwrap_or_else(|| Location::Path(PathBuf::from(bundle.default_name())));
+    let version_tag = Tag::of_version(&bundle.metadata.version)
+        .map_err(|invalid| invalid.of_kind(Kind::Invalid))?;
+    let tag = tag.cloned().unwrap_or(version_tag);
+    match output {
+        Location::Path(path) if path.extension().is_none_or(|kind| kind != "tar") => {
+            write_directory(&path, loaded, args, settings).await
+        }
+        Location::Path(path) => write_archive(&path, loaded, &tag, args),
+        Location::Archive { path, entry } => {
+            write_archive(&path, loaded, &entry.name.unwrap_or(tag), args)
+        }
+        Location::Layout { path, entry } => {
+            let layout = Layout::open_or_create(&path, &settings.limits)?;
+            let name = entry.name.unwrap_or(tag);
+            let tags = super::push::tags_to_set(
+                &layout,
+                &[name],
+                loaded.image.manifest.descriptor.digest,
+                args.force,
+                settings,
+            )
+            .await?;
+            let memory = Memory::of_image("memory", &loaded.image, None)?;
+            super::push::put(&memory, &loaded.image.manifest, &layout, &tags, settings)
+                .await
+                .map(drop)
+        }
+        Location::Stream | Location::Registry(_) => Err(Error::usage(
+            "the output is no directory, archive or layout",
+        )),
+    }
+}
+
+async fn write_directory(
+    path: &Path,
+    loaded: &Loaded,
+    args: &WriteArgs,
+    settings: &Settings,
+) -> Result<()> {
+    let files = loaded.unpacked.bundle.files.clone();
+    let options = WriteOptions {
+        force: args.force,
+        prune: args.prune,
+        ..WriteOptions::default()
+    };
+    let target = path.to_owned();
+    // Writing waits for the disk; a signal must be heard meanwhile.
+    let written = crate::interrupt::blocking(options, move |options| {
+        directory::write(&files, &target, options)
+    })
+    .await?;
+    tell(path, &written, settings);
+    Ok(())
+}
+
+/// Says what disappeared when a directory was exchanged.
+fn tell(path: &Path, written: &Written, settings: &Settings) {
+    settings.talk.say(format!(
+        "{} `{}`",
+        if written.replaced {
+            "exchanged"
+        } else {
+            "wrote"
+        },
+        path.display()
+    ));
+    for file in &written.removed {
+        settings.talk.say(format!("removed `{file}`"));
+    }
+    for file in &written.overwritten {
+        settings
+            .talk
+            .say(format!("overwrote `{file}`, which was changed by hand"));
+    }
+}
+
+fn write_archive(path: &Path, loaded: &Loaded, tag: &Tag, args: &WriteArgs) -> Result<()> {
+    let memory = Memory::of_image("memory", &loaded.image, Some(tag))?;
+    let options = WriteOptions {
+        force: args.force,
+        ..WriteOptions::default()
+    };
+    directory::write_file_with(path, &options, |out| archive::write(&memory, out))?;
+    Ok(())
+}

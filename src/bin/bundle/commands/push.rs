@@ -1,0 +1,261 @@
+//! `bundle push`: from a directory, an archive, a layout or another registry to a store, under the version's tag.
+
+use manifest_bundle::digest::Digest;
+use manifest_bundle::metadata::Metadata;
+use manifest_bundle::oci::ManifestBlob;
+use manifest_bundle::ops::copy::{self, Copied, CopyOptions, ReferrersMode};
+use manifest_bundle::ops::destination::Destination;
+use manifest_bundle::ops::load;
+use manifest_bundle::ops::open::Reach;
+use manifest_bundle::reference::Location;
+use manifest_bundle::store::{self, Store};
+use manifest_bundle::tag::Tag;
+use manifest_bundle::version::Version;
+use manifest_bundle::{Error, Kind, Result};
+
+use super::pack::dry_run_answer;
+use super::record::Record;
+use super::source::{self, PackArgs};
+use crate::args::{AccessArgs, TransferArgs, word};
+use crate::output::Answer;
+use crate::settings::Settings;
+
+/// Push a bundle to a registry; a directory is packed on the way
+///
+/// Without a tag the version's is used. A version's tag does not move: if it names another digest already, that is a
+/// conflict (exit 13) unless --force is given. Other tags move, and the output says from what.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle push etcd/ ghcr.io/team/etcd
+  bundle push etcd-3.5.0.bundle.tar ghcr.io/team/etcd:3.5.0 --tag latest
+  bundle push etcd/ oci:store")]
+pub(crate) struct Args {
+    /// A directory, an archive, a layout, a registry reference, or `-`
+    #[arg(value_name = "SRC", value_parser = word::<Location>)]
+    source: Location,
+    /// HOST/REPOSITORY[:TAG], or oci:DIR[:NAME]
+    #[arg(value_name = "REF", value_parser = word::<Location>)]
+    destination: Location,
+    /// Another tag for the same bundle
+    #[arg(short, long = "tag", value_name = "TAG", value_parser = word::<Tag>)]
+    tags: Vec<Tag>,
+    /// Say what would be pushed, and send nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Let a version's tag name another bundle than before
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    pack: PackArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let reach = settings.reach(&args.access.access())?;
+    if matches!(args.destination, Location::Path(_) | Location::Stream) {
+        return Err(Error::usage(format!("`{}` is no registry and no layout", args.destination))
+            .hint(format!("for Docker Hub write `docker.io/{0}`; for a file use `bundle pack -o` or `bundle copy`", args.destination)));
+    }
+    let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
+    let manifest =
+        store::fetch_manifest(opened.store.as_ref(), &opened.name, &reach.limits).await?;
+    let metadata = match &opened.packed {
+        Some(packed) => packed.bundle.metadata.clone(),
+        None => metadata(opened.store.as_ref(), manifest.clone(), &reach).await?,
+    };
+    let digest = manifest.descriptor.digest;
+    let named = location_tag(&args.destination);
+    let tags = all_tags(named.as_ref(), &args.tags, &metadata.version)?;
+
+    let size = total_size(&manifest);
+    if args.dry_run {
+        let place = match &args.destination {
+            Location::Registry(reference) => reference.repository.to_string(),
+            Location::Layout { path, .. } => format!("oci:{}", path.display()),
+            other => other.to_string(),
+        };
+        let record = Record {
+            reference: format!("{place}@{digest}"),
+            repository: matches!(args.destination, Location::Registry(_)).then_some(place),
+            tag: tags.first().map(ToString::to_string),
+            digest,
+            size: Some(size),
+            metadata: Some(metadata),
+            left_out: opened.packed.map(|packed| packed.left_out),
+        };
+        return Ok(dry_run_answer(&manifest.bytes, &record));
+    }
+
+    let destination = Destination::open(&args.destination, &reach)?;
+    let to = destination.store.as_ref();
+    let missing = tags_to_set(to, &tags, digest, args.force, settings).await?;
+    if !missing.is_empty() {
+        let options = copy_options(&reach, args.transfer.concurrency, ReferrersMode::Ignore);
+        let copied = copy::copy(opened.store.as_ref(), &manifest, to, &missing, &options).await?;
+        settings.talk.say(summary(&copied));
+    }
+    let mut record = Record::of_store(to, digest, tags.first());
+    record.size = Some(size);
+    record.metadata = Some(metadata);
+    record.left_out = opened.packed.map(|packed| packed.left_out);
+    destination.finish(args.force)?;
+    Ok(record.answer())
+}
+
+/// Copies an image from one store to another under some tags, with the defaults.
+pub(super) async fn put(
+    from: &dyn Store,
+    manifest: &ManifestBlob,
+    to: &dyn Store,
+    tags: &[Tag],
+    settings: &Settings,
+) -> Result<Copied> {
+    let options = CopyOptions {
+        concurrency: 1,
+        spool_directory: settings.spool_directory.clone(),
+        limits: settings.limits.clone(),
+        referrers: ReferrersMode::Ignore,
+    };
+    copy::copy(from, manifest, to, tags, &options).await
+}
+
+/// Returns how to copy.
+pub(super) fn copy_options(
+    reach: &Reach,
+    concurrency: u8,
+    referrers: ReferrersMode,
+) -> CopyOptions {
+    CopyOptions {
+        concurrency: concurrency.into(),
+        spool_directory: reach.spool_directory.clone(),
+        limits: reach.limits.clone(),
+        referrers,
+    }
+}
+
+/// Reads the metadata of what is packed already; the config is fetched and no layer.
+async fn metadata(store: &dyn Store, manifest: ManifestBlob, reach: &Reach) -> Result<Metadata> {
+    let head = load::load_head(store, manifest, reach)
+        .await
+        .map_err(|error| match error.kind() {
+            Kind::Invalid if error.detail().hint.is_none() => {
+                error.hint("`bundle copy` moves images of any kind")
+            }
+            _ => error,
+        })?;
+    Metadata::of_copy(head.copies.best()).map_err(Error::of_findings)
+}
+
+/// Returns the tag that a location names.
+pub(super) fn location_tag(location: &Location) -> Option<Tag> {
+    match location {
+        Location::Registry(reference) => reference.tag.clone(),
+        Location::Layout { entry, .. } | Location::Archive { entry, .. } => entry.name.clone(),
+        Location::Path(_) | Location::Stream => None,
+    }
+}
+
+/// Returns every tag that the bundle shall have: the named one or the version's, then the others.
+fn all_tags(named: Option<&Tag>, others: &[Tag], version: &Version) -> Result<Vec<Tag>> {
+    let first = match named {
+        Some(tag) => tag.clone(),
+        None => Tag::of_version(version).map_err(|invalid| invalid.of_kind(Kind::Usage))?,
+    };
+    let mut tags = vec![first];
+    for tag in others {
+        if !tags.contains(tag) {
+            tags.push(tag.clone());
+        }
+    }
+    for tag in &tags {
+        if tag.version().is_some_and(|named| named != *version) {
+            return Err(Error::usage(format!(
+                "the tag `{tag}` names another version than the bundle's, which is `{version}`"
+            ))
+            .expected(version)
+            .found(tag)
+            .hint("leave out the tag: the version's is used"));
+        }
+    }
+    Ok(tags)
+}
+
+/// Looks where the tags are now and returns those that must be set.
+///
+/// # Errors
+///
+/// [`Kind::Conflict`] for a version's tag that names another digest, unless it may move.
+pub(super) async fn tags_to_set(
+    store: &dyn Store,
+    tags: &[Tag],
+    digest: Digest,
+    force: bool,
+    settings: &Settings,
+) -> Result<Vec<Tag>> {
+    let mut missing = Vec::new();
+    for tag in tags {
+        match store.tagged(tag).await? {
+            Some(present) if present == digest => settings
+                .talk
+                .say(format!("{}:{tag} is there already", store.place())),
+            Some(present) if tag.version().is_some() && !force => {
+                return Err(Error::conflict(format!(
+                    "{}:{tag} exists and names another bundle: {present}",
+                    store.place()
+                ))
+                .expected(digest)
+                .found(present)
+                .hint("a version does not change: push a new one, or move the tag with --force"));
+            }
+            Some(present) => {
+                settings
+                    .talk
+                    .say(format!("{}:{tag} moves from {present}", store.place()));
+                missing.push(tag.clone());
+            }
+            None => missing.push(tag.clone()),
+        }
+    }
+    Ok(missing)
+}
+
+/// Returns the bytes of a manifest and everything that it lists directly.
+pub(super) fn total_size(manifest: &ManifestBlob) -> u64 {
+    use manifest_bundle::oci::Document;
+    let parts: u64 = match &manifest.document {
+        Document::Manifest(image) => image
+            .blobs()
+            .map(|blob| blob.size)
+            .fold(0, u64::saturating_add),
+        Document::Index(index) => index
+            .manifests
+            .iter()
+            .map(|child| child.size)
+            .fold(0, u64::saturating_add),
+    };
+    parts.saturating_add(manifest.descriptor.size)
+}
+
+/// Says what a copy did.
+pub(super) fn summary(copied: &Copied) -> String {
+    let blobs = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let parts: Vec<String> = [
+        blobs(copied.sent, &format!("sent ({} bytes)", copied.bytes)),
+        blobs(copied.present, "there already"),
+        blobs(copied.mounted, "mounted"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!(
+        "blobs: {}",
+        if parts.is_empty() {
+            "none".to_owned()
+        } else {
+            parts.join(", ")
+        }
+    )
+}

@@ -1,0 +1,69 @@
+//! What the commands that move a bundle answer: one record with all its keys, in text the pinned reference alone.
+
+use manifest_bundle::directory::LeftOut;
+use manifest_bundle::metadata::Metadata;
+use manifest_bundle::store::Store;
+use manifest_bundle::{digest::Digest, tag::Tag};
+use serde_json::{Value, json};
+
+use crate::output::Answer;
+
+/// Where a bundle or an image is, and what it is.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// `repo@sha256:…`, `oci:DIR@sha256:…` or `oci-archive:FILE@sha256:…`.
+    pub(super) reference: String,
+    /// The repository, where it is in a registry.
+    pub(super) repository: Option<String>,
+    /// The tag, where it has one there.
+    pub(super) tag: Option<String>,
+    /// The digest of the manifest.
+    pub(super) digest: Digest,
+    /// The bytes of manifest, config and layers; absent where that was not looked at.
+    pub(super) size: Option<u64>,
+    /// The metadata, where it is a bundle.
+    pub(super) metadata: Option<Metadata>,
+    /// What was in the source and was not packed.
+    pub(super) left_out: Option<Vec<LeftOut>>,
+}
+
+impl Record {
+    /// Makes the record of something in a store.
+    pub(super) fn of_store(store: &dyn Store, digest: Digest, tag: Option<&Tag>) -> Self {
+        Self {
+            reference: format!("{}@{digest}", store.place()),
+            repository: store.repository().map(ToString::to_string),
+            tag: tag.map(ToString::to_string),
+            digest,
+            size: None,
+            metadata: None,
+            left_out: None,
+        }
+    }
+
+    /// Returns the JSON form: every key is there, and those that do not apply are null.
+    pub(super) fn value(&self) -> Value {
+        let metadata = self.metadata.as_ref();
+        json!({
+            "reference": self.reference,
+            "repository": self.repository,
+            "tag": self.tag,
+            "digest": self.digest.to_string(),
+            "size": self.size,
+            "package": metadata.map(|m| m.package.as_str()),
+            "version": metadata.map(|m| m.version.to_string()),
+            "operatorId": metadata.and_then(|m| m.operator_id.as_ref()).map(ToString::to_string),
+            "minOperatorVersion": metadata.and_then(|m| m.min_operator_version.as_ref()).map(ToString::to_string),
+            "leftOut": self.left_out.as_ref().map(|all| all.iter().map(left_out).collect::<Vec<_>>()),
+        })
+    }
+
+    /// Returns the answer that is the record alone.
+    pub(super) fn answer(&self) -> Answer {
+        Answer::new(self.reference.clone(), self.value())
+    }
+}
+
+fn left_out(one: &LeftOut) -> Value {
+    json!({ "path": one.path, "rule": one.rule })
+}

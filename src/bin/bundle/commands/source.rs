@@ -1,0 +1,300 @@
+//! Sources: whatever a call names, opened, and packed in memory where it is a directory.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use manifest_bundle::bundle::{Files, MANIFESTS};
+use manifest_bundle::content::{Content, Spool};
+use manifest_bundle::directory::{self, ReadOptions};
+use manifest_bundle::image::{Format as ImageFormat, PackOptions};
+use manifest_bundle::limits::Ceiling;
+use manifest_bundle::ops::open::{self, Place, Reach};
+use manifest_bundle::ops::pack::{self, PackRequest, Packed};
+use manifest_bundle::path::BundlePath;
+use manifest_bundle::reference::{Entry, Location};
+use manifest_bundle::store::{Name, Store};
+use manifest_bundle::tag::Tag;
+use manifest_bundle::{Error, Kind, Result};
+
+use crate::args::IdentityArgs;
+use crate::settings::{self, Settings};
+
+/// How a directory is packed; commands that only read take the defaults.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct PackArgs {
+    #[command(flatten)]
+    pub(super) identity: IdentityArgs,
+    /// Carry files of sub-directories as `sub-file.yaml`
+    #[arg(long, help_heading = "Packing")]
+    pub(super) flatten: bool,
+    /// Leave out what matches, in git's syntax; beside .bundleignore and the built-in rules
+    #[arg(long, value_name = "PATTERN", help_heading = "Packing")]
+    pub(super) ignore: Vec<String>,
+    /// Carry what matches, whatever rule would leave it out
+    #[arg(long, value_name = "PATTERN", help_heading = "Packing")]
+    pub(super) include: Vec<String>,
+    /// Apply no built-in rule for what is left out
+    #[arg(long, help_heading = "Packing")]
+    pub(super) no_default_ignores: bool,
+    /// Follow links that stay inside the source
+    #[arg(long, help_heading = "Packing")]
+    pub(super) resolve_symlinks: bool,
+    /// Follow links that lead into this directory as well
+    #[arg(long, value_name = "DIR", help_heading = "Packing")]
+    pub(super) symlink_root: Vec<std::path::PathBuf>,
+    /// Pack objects with errors; errors in metadata and layout are never packed
+    #[arg(long, help_heading = "Packing")]
+    pub(super) allow_invalid: bool,
+    /// Write this time into the image: RFC 3339, or `env` for SOURCE_DATE_EPOCH; the digest depends on it
+    #[arg(long, value_name = "TIME", help_heading = "Packing")]
+    pub(super) created: Option<String>,
+    /// The format of the image
+    #[arg(long, value_enum, default_value_t = FormatArg::Oci, value_name = "FORMAT", help_heading = "Packing")]
+    pub(super) image_format: FormatArg,
+}
+
+/// The formats of images.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum FormatArg {
+    /// OCI image manifest
+    #[default]
+    Oci,
+    /// Docker manifest version 2 schema 2, which has no annotations
+    Docker,
+}
+
+impl PackArgs {
+    /// Returns what to pack, and how.
+    pub(super) fn request(&self, settings: &Settings) -> Result<PackRequest> {
+        Ok(PackRequest {
+            read: self.read_options(),
+            identity: self.identity.identity()?,
+            allow_invalid: self.allow_invalid,
+            image: PackOptions {
+                format: match self.image_format {
+                    FormatArg::Oci => ImageFormat::Oci,
+                    FormatArg::Docker => ImageFormat::Docker,
+                },
+                created: self.created.as_deref().map(created).transpose()?,
+                threads: settings.threads,
+                limits: settings.limits.clone(),
+            },
+        })
+    }
+
+    /// Returns how a directory is read.
+    pub(super) fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            ignore: self.ignore.clone(),
+            include: self.include.clone(),
+            built_in_rules: !self.no_default_ignores,
+            resolve_symlinks: self.resolve_symlinks,
+            symlink_roots: self.symlink_root.clone(),
+            flatten: self.flatten,
+        }
+    }
+
+    /// Refuses flags that say how to pack, for a source that is packed already.
+    pub(super) fn refuse(&self, location: &Location) -> Result<()> {
+        let packs = self.flatten
+            || self.created.is_some()
+            || self.image_format != FormatArg::Oci
+            || !self.identity.is_empty();
+        if packs {
+            return Err(Error::usage(format!(
+                "`{location}` is packed already; flags for packing cannot change it"
+            ))
+            .hint("give them when it is packed from its directory"));
+        }
+        Ok(())
+    }
+}
+
+/// Reads a time for the image.
+fn created(text: &str) -> Result<String> {
+    if text != "env" {
+        return manifest_bundle::time::rfc3339_utc(text)
+            .map_err(|invalid| invalid.of_kind(Kind::Usage));
+    }
+    let Some(seconds) = settings::source_date_epoch() else {
+        return Err(Error::usage(
+            "--created env needs SOURCE_DATE_EPOCH, which is not set",
+        ));
+    };
+    manifest_bundle::time::of_epoch_seconds(&seconds)
+        .map_err(|invalid| invalid.of_kind(Kind::Usage))
+}
+
+/// A source that can be read as a store.
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// Where it is.
+    pub(super) store: Arc<dyn Store>,
+    /// What is meant there.
+    pub(super) name: Name,
+    /// The tag by which it was asked for.
+    pub(super) tag: Option<Tag>,
+    /// What was packed, where the source is a directory.
+    pub(super) packed: Option<Packed>,
+}
+
+/// Opens a source as a store; a directory is packed into memory.
+pub(super) async fn open(
+    location: &Location,
+    args: &PackArgs,
+    reach: &Reach,
+    settings: &Settings,
+) -> Result<Opened> {
+    let place = match location {
+        Location::Stream => return open_stream(args, reach, settings),
+        other => open::open(other, reach).await?,
+    };
+    match place {
+        Place::Directory(path) => packed_as_store(
+            pack_directory(&path, args, settings)?,
+            &path.to_string_lossy(),
+        ),
+        Place::Store(store, name) => {
+            args.refuse(location)?;
+            let tag = match (location, &name) {
+                (Location::Registry(reference), _) => reference.tag.clone(),
+                (_, Name::Tag(tag)) => Some(tag.clone()),
+                (_, Name::Digest(_)) => None,
+            };
+            Ok(Opened {
+                store,
+                name,
+                tag,
+                packed: None,
+            })
+        }
+    }
+}
+
+/// Opens what comes on stdin: an archive, or objects as one stream of YAML.
+fn open_stream(args: &PackArgs, reach: &Reach, settings: &Settings) -> Result<Opened> {
+    let content = read_stdin(settings, Ceiling::Blob)?;
+    if is_tar(&content)? {
+        args.refuse(&Location::Stream)?;
+        return match open::open_content(
+            &content,
+            "oci-archive:-",
+            &Entry::default(),
+            &reach.limits,
+        )? {
+            Place::Store(store, name) => {
+                let tag = match &name {
+                    Name::Tag(tag) => Some(tag.clone()),
+                    Name::Digest(_) => None,
+                };
+                Ok(Opened {
+                    store,
+                    name,
+                    tag,
+                    packed: None,
+                })
+            }
+            Place::Directory(_) => Err(Error::usage("`-` holds no archive")),
+        };
+    }
+    packed_as_store(pack_stream(content, args, settings)?, "-")
+}
+
+/// Packs a directory, or `-`, and says what the author should know.
+pub(super) fn pack_location(
+    location: &Location,
+    args: &PackArgs,
+    settings: &Settings,
+) -> Result<Packed> {
+    match location {
+        Location::Stream => pack_stream(read_stdin(settings, Ceiling::File)?, args, settings),
+        Location::Path(path) => pack_directory(path, args, settings),
+        Location::Registry(reference) => Err(Error::usage(format!(
+            "`{reference}` names a registry, and a directory is packed"
+        ))
+        .hint(format!("if you mean a directory, write `./{reference}`"))),
+        other => Err(Error::usage(format!("`{other}` is packed already"))
+            .hint("`bundle copy` and `bundle push` move it")),
+    }
+}
+
+fn pack_directory(path: &Path, args: &PackArgs, settings: &Settings) -> Result<Packed> {
+    let mut spool = Spool::new(&settings.spool_directory);
+    let packed = pack::pack(path, &args.request(settings)?, &mut spool)?;
+    tell(&packed, settings);
+    Ok(packed)
+}
+
+/// Packs objects that came as one stream, as the one file of a bundle.
+fn pack_stream(content: Content, args: &PackArgs, settings: &Settings) -> Result<Packed> {
+    let path: BundlePath = format!("{MANIFESTS}/manifests.yaml")
+        .parse()
+        .map_err(|invalid: manifest_bundle::invalid::Invalid| invalid.of_kind(Kind::Invalid))?;
+    let source = directory::Source {
+        files: Files::from([(path, content)]),
+        declared: false,
+        left_out: Vec::new(),
+        renamed: Vec::new(),
+    };
+    let mut spool = Spool::new(&settings.spool_directory);
+    let packed = pack::pack_source(source, &args.request(settings)?, &mut spool)?;
+    tell(&packed, settings);
+    Ok(packed)
+}
+
+/// Says what packing did beside packing (P10, P11).
+fn tell(packed: &Packed, settings: &Settings) {
+    let talk = &settings.talk;
+    for one in &packed.left_out {
+        talk.say(format!("left out `{}`: {}", one.path, one.rule));
+    }
+    for (from, to) in &packed.renamed {
+        talk.say(format!("renamed `{from}` to `{to}`"));
+    }
+    if !packed.added.is_empty() {
+        talk.say(format!(
+            "completed {} in the bundle: {}",
+            manifest_bundle::metadata::FILE,
+            packed.added.join(", ")
+        ));
+    }
+    for finding in &packed.findings {
+        talk.say(finding.to_string());
+    }
+}
+
+/// Makes a store in memory of what was packed.
+fn packed_as_store(packed: Packed, place: &str) -> Result<Opened> {
+    let memory = manifest_bundle::store::memory::Memory::of_image(place, &packed.image, None)?;
+    let name = Name::Digest(packed.image.manifest.descriptor.digest);
+    Ok(Opened {
+        store: Arc::new(memory),
+        name,
+        tag: None,
+        packed: Some(packed),
+    })
+}
+
+/// Reads stdin to its end, at most as much as a ceiling allows.
+fn read_stdin(settings: &Settings, ceiling: Ceiling) -> Result<Content> {
+    let max = settings.limits[ceiling];
+    let fail = |error: std::io::Error| Error::new(Kind::Io, format!("cannot read stdin: {error}"));
+    let mut spool = Spool::new(&settings.spool_directory);
+    let content = spool
+        .store(&mut std::io::stdin().lock().take(max.saturating_add(1)))
+        .map_err(fail)?;
+    if content.len() > max {
+        return Err(Error::limit(ceiling, max, content.len()).at("stdin"));
+    }
+    Ok(content)
+}
+
+/// Tells whether content begins as a tar does.
+fn is_tar(content: &Content) -> Result<bool> {
+    let mut magic = [0; 5];
+    let n = content
+        .read_at(&mut magic, 257)
+        .map_err(|error| Error::new(Kind::Io, format!("cannot read stdin: {error}")))?;
+    Ok(n == magic.len() && &magic == b"ustar")
+}

@@ -1,0 +1,81 @@
+//! `bundle tag`: more names for what is there.
+
+use manifest_bundle::ops::copy;
+use manifest_bundle::ops::destination::Destination;
+use manifest_bundle::ops::open::{self, Place};
+use manifest_bundle::reference::{Entry, Location, Reference};
+use manifest_bundle::store;
+use manifest_bundle::tag::Tag;
+use manifest_bundle::{Error, Result};
+use serde_json::json;
+
+use super::push::tags_to_set;
+use super::record::Record;
+use crate::args::{AccessArgs, TransferArgs, word};
+use crate::output::Answer;
+use crate::settings::Settings;
+
+/// Give a bundle in a registry or layout more tags
+///
+/// A version's tag does not move unless --force is given; other tags move, and the output says from what.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// HOST/REPOSITORY:TAG or @DIGEST, or oci:DIR[:NAME]
+    #[arg(value_name = "REF", value_parser = word::<Location>)]
+    reference: Location,
+    /// The tags
+    #[arg(value_name = "TAG", required = true, value_parser = word::<Tag>)]
+    tags: Vec<Tag>,
+    /// Let a version's tag name another bundle than before
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let reach = settings.reach(&args.access.access())?;
+    // The same place, without the name: that is what the tags are set in.
+    let place = match &args.reference {
+        Location::Registry(reference) => Location::Registry(Reference {
+            tag: None,
+            digest: None,
+            ..reference.clone()
+        }),
+        Location::Layout { path, .. } => Location::Layout {
+            path: path.clone(),
+            entry: Entry::default(),
+        },
+        other => {
+            return Err(Error::usage(format!(
+                "`{other}` is no registry and no layout, and has no tags"
+            )));
+        }
+    };
+    let Place::Store(source, name) = open::open(&args.reference, &reach).await? else {
+        return Err(Error::usage(format!("`{}` has no tags", args.reference)));
+    };
+    let manifest = store::fetch_manifest(source.as_ref(), &name, &reach.limits).await?;
+    let digest = manifest.descriptor.digest;
+    let destination = Destination::open(&place, &reach)?;
+    let missing = tags_to_set(
+        destination.store.as_ref(),
+        &args.tags,
+        digest,
+        args.force,
+        settings,
+    )
+    .await?;
+    copy::name(destination.store.as_ref(), &manifest, &missing).await?;
+    let record = Record::of_store(destination.store.as_ref(), digest, args.tags.first());
+    let mut answer = record.answer();
+    if let Some(members) = answer.value.as_object_mut() {
+        members.insert(
+            "tags".into(),
+            json!(args.tags.iter().map(Tag::as_str).collect::<Vec<_>>()),
+        );
+    }
+    Ok(answer)
+}

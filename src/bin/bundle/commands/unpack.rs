@@ -1,0 +1,51 @@
+//! `bundle unpack`: from an archive, a layout, a stream or a registry to a directory.
+
+use manifest_bundle::Result;
+use manifest_bundle::ops::load::{self, Asked};
+use manifest_bundle::reference::Location;
+
+use super::pull::{self, WriteArgs};
+use super::record::Record;
+use super::source::{self, PackArgs};
+use crate::args::{AccessArgs, ExpectationArgs, word};
+use crate::output::Answer;
+use crate::settings::Settings;
+
+/// Unpack a bundle into a directory
+///
+/// Nothing is written unless every expectation holds and every digest is right.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle unpack etcd-3.5.0.bundle.tar -o etcd
+  bundle unpack oci:store:3.5.0
+  bundle unpack - -o etcd < etcd-3.5.0.bundle.tar")]
+pub(crate) struct Args {
+    /// An archive, oci:DIR[:NAME], a registry reference, or `-`
+    #[arg(value_name = "SRC", value_parser = word::<Location>)]
+    source: Location,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    expect: ExpectationArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let reach = settings.reach(&args.access.access())?;
+    let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
+    let asked = Asked {
+        tag: opened.tag.clone(),
+        expectations: args.expect.expectations(),
+    };
+    let loaded = load::load(opened.store.as_ref(), &opened.name, &asked, &reach).await?;
+    let mut record = Record::of_store(
+        opened.store.as_ref(),
+        loaded.image.manifest.descriptor.digest,
+        opened.tag.as_ref(),
+    );
+    record.size = Some(loaded.image.size());
+    record.metadata = Some(loaded.unpacked.bundle.metadata.clone());
+    pull::write(&loaded, opened.tag.as_ref(), &args.write, settings).await?;
+    Ok(record.answer())
+}

@@ -1,0 +1,137 @@
+//! `bundle validate`: everything that is wrong with a bundle, at once.
+
+use std::num::NonZeroUsize;
+
+use manifest_bundle::content::Spool;
+use manifest_bundle::directory;
+use manifest_bundle::finding::{Finding, Severity};
+use manifest_bundle::ops::load::{self, Asked};
+use manifest_bundle::ops::open::{self, Place};
+use manifest_bundle::reference::Location;
+use manifest_bundle::validate::{self, Options, Report};
+use manifest_bundle::{Kind, Result};
+use serde_json::json;
+
+use super::source::{self, PackArgs};
+use crate::args::{AccessArgs, TransferArgs, word};
+use crate::output::Answer;
+use crate::report;
+use crate::settings::Settings;
+
+/// Find what is wrong with a bundle or with a directory of manifests
+///
+/// All findings come at once, each with file, line, severity and a code. Exit 0: no errors; 1: errors.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle validate etcd/
+  bundle validate ghcr.io/team/etcd:3.5.0 --format json")]
+pub(crate) struct Args {
+    /// A directory, a file, an archive, oci:DIR[:NAME], a registry reference, or `-`
+    #[arg(value_name = "SRC", value_parser = word::<Location>)]
+    source: Location,
+    #[command(flatten)]
+    pack: PackArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let report = report(args, settings).await?;
+    let count = |severity| {
+        report
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .count()
+    };
+    let (errors, warnings, notes) = (
+        count(Severity::Error),
+        count(Severity::Warning),
+        count(Severity::Note),
+    );
+    let objects = report.objects.len();
+    settings.talk.say(format!(
+        "{objects} objects: {errors} errors, {warnings} warnings, {notes} notes"
+    ));
+    let text: Vec<String> = report.findings.iter().map(text).collect();
+    let value = json!({
+        "findings": report.findings.iter().map(report::finding).collect::<Vec<_>>(),
+        "errors": errors,
+        "warnings": warnings,
+        "notes": notes,
+        "objects": objects,
+    });
+    let mut answer = Answer::new(text.join("\n"), value);
+    answer.code = u8::from(errors > 0);
+    Ok(answer)
+}
+
+/// Writes a finding and its hint.
+fn text(finding: &Finding) -> String {
+    match &finding.hint {
+        Some(hint) => format!("{finding}\n  hint: {hint}"),
+        None => finding.to_string(),
+    }
+}
+
+/// Validates whatever the source is.
+async fn report(args: &Args, settings: &Settings) -> Result<Report> {
+    let reach = settings.reach(&args.access.access())?;
+    let threads = NonZeroUsize::new(settings.threads).unwrap_or(NonZeroUsize::MIN);
+    let options = Options {
+        needs_metadata: false,
+        threads,
+        ..Options::default()
+    };
+    let place = match &args.source {
+        Location::Stream => None,
+        other => Some(open::open(other, &reach).await?),
+    };
+    if let Some(Place::Directory(path)) = place {
+        let mut spool = Spool::new(&settings.spool_directory);
+        let source = directory::read(
+            &path,
+            &args.pack.read_options(),
+            &settings.limits,
+            &mut spool,
+        )?;
+        for one in &source.left_out {
+            settings
+                .talk
+                .say(format!("left out `{}`: {}", one.path, one.rule));
+        }
+        let options = Options {
+            needs_metadata: source.declared,
+            ..options
+        };
+        return validate::validate(&source.files, &settings.limits, &options);
+    }
+    let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
+    let loaded = match load::verify(
+        opened.store.as_ref(),
+        &opened.name,
+        &Asked::default(),
+        &reach,
+    )
+    .await
+    {
+        Ok(loaded) => loaded,
+        // Metadata with faults is what this command is asked about.
+        Err(error) if error.kind() == Kind::Invalid && !error.detail().findings.is_empty() => {
+            return Ok(Report {
+                findings: error.detail().findings.clone(),
+                metadata: None,
+                objects: Vec::new(),
+                min_operator_version: None,
+            });
+        }
+        Err(error) => return Err(error),
+    };
+    let options = Options {
+        needs_metadata: true,
+        ..options
+    };
+    validate::validate(&loaded.unpacked.bundle.files, &settings.limits, &options)
+}

@@ -1,0 +1,160 @@
+//! `bundle verify`: one line for each check, asked or not.
+
+use manifest_bundle::expectation::{self, Check, Outcome};
+use manifest_bundle::image;
+use manifest_bundle::metadata::Metadata;
+use manifest_bundle::ops::load::{self, Asked};
+use manifest_bundle::ops::open::Reach;
+use manifest_bundle::reference::Location;
+use manifest_bundle::store::{self, Name};
+use manifest_bundle::{Error, Kind, Result};
+use serde_json::{Value, json};
+
+use super::push::total_size;
+use super::record::Record;
+use super::source::{self, Opened, PackArgs};
+use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
+use crate::output::Answer;
+use crate::settings::Settings;
+
+/// Check that a bundle is whole and the one that is expected
+///
+/// Exit 0: every check that was asked for passed. Exit 10: one failed. "Could not look" keeps the exit code of its
+/// cause: not found, denied, unreachable and so on. Without expectations only integrity and format are looked at.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle verify ghcr.io/team/etcd:3.5.0 --package etcd --operator-id etcd-manager --operator-version 1.4.0
+  bundle verify etcd.tar --version '^3.5' --kubernetes-version 1.31")]
+pub(crate) struct Args {
+    /// A registry reference, an archive, oci:DIR[:NAME], a directory, or `-`
+    #[arg(value_name = "SRC", value_parser = word::<Location>)]
+    source: Location,
+    /// Fetch the manifest only, and say what was not looked at
+    #[arg(long)]
+    metadata_only: bool,
+    #[command(flatten)]
+    expect: ExpectationArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let reach = settings.reach(&args.access.access())?;
+    let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
+    let asked = Asked {
+        tag: opened.tag.clone(),
+        expectations: args.expect.expectations(),
+    };
+    let (mut record, mut checks) = if args.metadata_only {
+        metadata_only(&opened, &asked, &reach).await?
+    } else {
+        let loaded = load::verify(opened.store.as_ref(), &opened.name, &asked, &reach).await?;
+        let digest = loaded.image.manifest.descriptor.digest;
+        let mut record = Record::of_store(opened.store.as_ref(), digest, opened.tag.as_ref());
+        record.size = Some(loaded.image.size());
+        record.metadata = Some(loaded.unpacked.bundle.metadata.clone());
+        (record, loaded.checks)
+    };
+    if let (Name::Digest(digest), Some(tag)) = (&opened.name, &opened.tag) {
+        // `tag@digest`: the digest decided; whether the tag still means the same is worth a line.
+        let now = opened.store.tagged(tag).await?;
+        let found = now.map_or_else(|| "no such tag".to_owned(), |now| now.to_string());
+        checks.push(Check::of(
+            "tag against digest",
+            now == Some(*digest),
+            digest.to_string(),
+            found,
+        ));
+    }
+    for line in lines(&checks) {
+        settings.talk.say(line);
+    }
+    if asked.expectations.is_empty() {
+        settings
+            .talk
+            .say("no expectations were given: this looked at integrity and format only");
+    }
+    if let Some(packed) = &opened.packed {
+        record.left_out = Some(packed.left_out.clone());
+    }
+    if let Err(error) = expectation::require(&checks) {
+        return Err(error.at(&record.reference).reference(&record.reference));
+    }
+    let mut answer = record.answer();
+    if let Some(members) = answer.value.as_object_mut() {
+        members.insert("checks".into(), checks.iter().map(value).collect());
+    }
+    Ok(answer)
+}
+
+/// Looks at the manifest alone: its digest and the annotations.
+async fn metadata_only(
+    opened: &Opened,
+    asked: &Asked,
+    reach: &Reach,
+) -> Result<(Record, Vec<Check>)> {
+    let manifest =
+        store::fetch_manifest(opened.store.as_ref(), &opened.name, &reach.limits).await?;
+    let place = opened.store.place();
+    let oci = image::manifest_of(&manifest).map_err(|error| error.at(&place))?;
+    let copies = image::identify(oci, None).map_err(|error| error.at(&place))?;
+    if copies.annotations.is_empty() {
+        return Err(Error::new(
+            Kind::Invalid,
+            format!("{place}: the manifest has no annotations to look at"),
+        )
+        .hint("leave out --metadata-only: the config has labels"));
+    }
+    let metadata = Metadata::of_copy(&copies.annotations)
+        .map_err(Error::of_findings)
+        .map_err(|error| error.at(&place))?;
+    let digest = manifest.descriptor.digest;
+    let not_looked = |name: &'static str, what: &str| Check {
+        name,
+        outcome: Outcome::NotLooked,
+        expected: None,
+        found: Some(what.to_owned()),
+    };
+    let mut checks = vec![
+        not_looked(
+            "digest",
+            "only the manifest's was checked, not those of config and layers",
+        ),
+        not_looked("format", "config and layers were not fetched"),
+    ];
+    checks.extend(expectation::check(
+        &metadata,
+        asked.tag.as_ref(),
+        &asked.expectations,
+    ));
+    let mut record = Record::of_store(opened.store.as_ref(), digest, opened.tag.as_ref());
+    record.size = Some(total_size(&manifest));
+    record.metadata = Some(metadata);
+    Ok((record, checks))
+}
+
+/// Writes each check on a line of its own.
+fn lines(checks: &[Check]) -> impl Iterator<Item = String> {
+    checks.iter().map(|check| {
+        let name = check.name;
+        let outcome = check.outcome.name();
+        match (&check.expected, &check.found) {
+            (Some(expected), Some(found)) => {
+                format!("{name}: {outcome}: expected {expected}, found {found}")
+            }
+            (_, Some(found)) => format!("{name}: {outcome}: {found}"),
+            (_, None) => format!("{name}: {outcome}"),
+        }
+    })
+}
+
+fn value(check: &Check) -> Value {
+    json!({
+        "name": check.name,
+        "outcome": check.outcome.name(),
+        "expected": check.expected,
+        "found": check.found,
+    })
+}

@@ -1,0 +1,123 @@
+//! Errors as people and machines see them: two exhaustive matches, one for exit codes and one for retrying.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use manifest_bundle::escape::{shown, shown_lines};
+use manifest_bundle::finding::Finding;
+use manifest_bundle::{Error, Kind};
+use serde_json::{Map, Value, json};
+
+use crate::args::Format;
+
+/// Returns the exit code of a kind of error (README, "Exit codes").
+pub(crate) fn exit_code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Usage => 2,
+        Kind::NotFound => 3,
+        Kind::Denied => 4,
+        Kind::Unreachable => 5,
+        Kind::Protocol => 6,
+        Kind::Mismatch => 7,
+        Kind::Unsafe => 8,
+        Kind::Limit => 9,
+        Kind::Refused => 10,
+        Kind::Invalid => 11,
+        Kind::Io => 12,
+        Kind::Conflict => 13,
+        Kind::Interrupted => 130,
+    }
+}
+
+/// Prints an error and returns its exit code.
+pub(crate) fn failure(error: &Error, format: Format) -> ExitCode {
+    let code = if error.detail().found.as_deref() == Some("SIGTERM") {
+        143
+    } else {
+        exit_code(error.kind())
+    };
+    let text = match format {
+        Format::Text => text(error),
+        Format::Json | Format::Yaml => json!({ "error": value(error, code) }).to_string(),
+    };
+    // Nobody is left to tell when stderr is gone.
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown_lines(&text));
+    ExitCode::from(code)
+}
+
+/// Writes `error: message`, the findings where there are several, and the hint on a paragraph of its own.
+fn text(error: &Error) -> String {
+    let detail = error.detail();
+    let mut text = String::new();
+    if detail.findings.len() > 1 {
+        for finding in &detail.findings {
+            text.push_str(&format!("{finding}\n"));
+            if let Some(hint) = &finding.hint {
+                text.push_str(&format!("  hint: {}\n", shown(hint)));
+            }
+        }
+    }
+    text.push_str(&format!("error: {}", error.message()));
+    if let Some(hint) = &detail.hint {
+        text.push_str(&format!("\n\nhint: {hint}"));
+    }
+    text
+}
+
+/// Returns the members of the JSON error; those that do not apply are absent.
+fn value(error: &Error, code: u8) -> Value {
+    let detail = error.detail();
+    let mut members = Map::new();
+    members.insert("kind".into(), error.kind().name().into());
+    members.insert("code".into(), code.into());
+    members.insert("message".into(), error.message().into());
+    let mut optional = |name: &str, text: Option<String>| {
+        if let Some(text) = text {
+            members.insert(name.into(), text.into());
+        }
+    };
+    optional("stage", detail.stage.map(str::to_owned));
+    optional("reference", detail.reference.clone());
+    optional("digest", detail.digest.map(|digest| digest.to_string()));
+    optional("file", detail.file.clone());
+    optional("expected", detail.expected.clone());
+    optional("found", detail.found.clone());
+    optional("hint", detail.hint.clone());
+    if let Some(line) = detail.line {
+        members.insert("line".into(), line.into());
+    }
+    if !detail.findings.is_empty() {
+        members.insert(
+            "findings".into(),
+            detail.findings.iter().map(finding).collect(),
+        );
+    }
+    members.insert("retryable".into(), detail.retryable.into());
+    Value::Object(members)
+}
+
+/// Returns a finding with all its keys.
+pub(crate) fn finding(finding: &Finding) -> Value {
+    json!({
+        "code": finding.code,
+        "severity": finding.severity.name(),
+        "file": (!finding.file.is_empty()).then_some(&finding.file),
+        "line": (finding.line > 0).then_some(finding.line),
+        "message": finding.message,
+        "hint": finding.hint,
+    })
+}
+
+/// Prints what the argument parser says: help on stdout with 0, anything else on stderr with 2.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let is_help = !error.use_stderr();
+    let rendered = error.render();
+    if is_help {
+        // Help is this tool's own text and may be coloured.
+        let _ = write!(anstream::stdout(), "{}", rendered.ansi());
+        return ExitCode::SUCCESS;
+    }
+    // What the caller typed is in the message: it is escaped, and so comes without colour.
+    let _ = write!(std::io::stderr(), "{}", shown_lines(&rendered.to_string()));
+    ExitCode::from(2)
+}

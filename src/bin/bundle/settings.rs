@@ -1,0 +1,209 @@
+//! The environment, read once, and what follows from it and the flags. No other module reads the environment.
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use manifest_bundle::credential::{Credential, Credentials, Secret};
+use manifest_bundle::docker_config::{self, Notice, Sources, Tell};
+use manifest_bundle::limits::{Ceiling, Limits};
+use manifest_bundle::ops::open::Reach;
+use manifest_bundle::store::registry::{
+    self, AccessSettings, ClientCertificate, Event, Events, Proxies,
+};
+use manifest_bundle::{Error, Kind, Result};
+
+use crate::args::{Access, Common};
+use crate::talk::Talk;
+
+/// What every command works with.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) limits: Limits,
+    pub(crate) talk: Talk,
+    /// Where large contents are kept for the moment.
+    pub(crate) spool_directory: PathBuf,
+    /// How many threads compress and check.
+    pub(crate) threads: usize,
+}
+
+impl Settings {
+    /// Takes the flags that every command has.
+    pub(crate) fn new(common: &Common) -> Self {
+        Self {
+            limits: common.limits.limits.clone(),
+            talk: Talk::new(common.quiet, common.verbose),
+            spool_directory: std::env::temp_dir(),
+            threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(16)),
+        }
+    }
+
+    /// Returns how places are reached with some flags.
+    pub(crate) fn reach(&self, access: &Access) -> Result<Reach> {
+        Ok(Reach {
+            access: self.access_with(access, self.credentials(access)?)?,
+            limits: self.limits.clone(),
+            spool_directory: self.spool_directory.clone(),
+        })
+    }
+
+    /// Returns how registries are reached with some flags and credentials.
+    pub(crate) fn access_with(
+        &self,
+        flags: &Access,
+        credentials: Credentials,
+    ) -> Result<registry::Access> {
+        if flags.insecure {
+            self.talk
+                .warn("the registry's certificate is not verified (--insecure)");
+        }
+        let client_certificate = match (&flags.cert_file, &flags.key_file) {
+            (Some(certificate), Some(key)) => Some(ClientCertificate {
+                certificate: read_pem(certificate)?,
+                key: Secret::new(String::from_utf8_lossy(&read_pem(key)?)),
+            }),
+            (None, None) => None,
+            _ => {
+                return Err(Error::usage(
+                    "--cert-file and --key-file are given together",
+                ));
+            }
+        };
+        registry::Access::new(AccessSettings {
+            credentials,
+            plain_http: flags.plain_http.then_some(true),
+            insecure: flags.insecure,
+            ca_certificates: flags.ca_file.iter().map(read_pem).collect::<Result<_>>()?,
+            client_certificate,
+            proxies: proxies(),
+            auth_realms: flags.auth_realm.clone(),
+            events: self.events(),
+            limits: self.limits.clone(),
+            ..AccessSettings::default()
+        })
+    }
+
+    /// Returns where credentials are looked for: flags win over files.
+    fn credentials(&self, flags: &Access) -> Result<Credentials> {
+        if let Some(credential) = given_credential(flags)? {
+            return Ok(Credentials::fixed(credential, "--username"));
+        }
+        Ok(docker_config::credentials(self.sources(flags)?))
+    }
+
+    /// Returns the places of credential files and helpers.
+    pub(crate) fn sources(&self, flags: &Access) -> Result<Sources> {
+        let talk = self.talk.clone();
+        let tell = Tell::new(move |notice: Notice| match notice {
+            Notice::Warning(text) => talk.warn(text),
+            Notice::Detail(text) => talk.detail(text),
+        });
+        let mut sources = Sources::from_environment(std::env::vars_os(), tell)?;
+        if let Some(file) = &flags.registry_config {
+            sources.explicit_file = Some(file.clone());
+        }
+        Ok(sources)
+    }
+
+    fn events(&self) -> Events {
+        let talk = self.talk.clone();
+        Events::new(move |event| match event {
+            Event::Retry { .. } => talk.say(event.to_string()),
+            Event::Warning(text) => talk.warn(text),
+            Event::Sent { .. } | Event::Received { .. } => talk.moved(&event),
+        })
+    }
+}
+
+/// Returns the credential that flags and environment give, if a user name was given.
+pub(crate) fn given_credential(flags: &Access) -> Result<Option<Credential>> {
+    let Some(username) = &flags.username else {
+        return if flags.password_stdin {
+            Err(Error::usage("--password-stdin needs --username"))
+        } else {
+            Ok(None)
+        };
+    };
+    let password = if flags.password_stdin {
+        password_from_stdin()?
+    } else if let Some(password) = std::env::var_os("BUNDLE_PASSWORD") {
+        Secret::new(
+            password
+                .into_string()
+                .map_err(|_| Error::usage("`BUNDLE_PASSWORD` is not UTF-8"))?,
+        )
+    } else {
+        return Err(Error::usage("--username is given without a password")
+            .hint("pipe it in with --password-stdin, or set BUNDLE_PASSWORD"));
+    };
+    Ok(Some(Credential::Basic {
+        username: username.clone(),
+        password,
+    }))
+}
+
+/// Reads a password; one newline at its end is not part of it.
+fn password_from_stdin() -> Result<Secret> {
+    const PASSWORD_MAX: u64 = 64 * 1024;
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(PASSWORD_MAX.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| {
+            Error::new(
+                Kind::Io,
+                format!("cannot read the password from stdin: {error}"),
+            )
+        })?;
+    if bytes.len() as u64 > PASSWORD_MAX {
+        return Err(Error::usage(format!(
+            "the password on stdin is longer than {PASSWORD_MAX} bytes"
+        )));
+    }
+    let text =
+        String::from_utf8(bytes).map_err(|_| Error::usage("the password on stdin is not UTF-8"))?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    if text.is_empty() {
+        return Err(Error::usage("the password on stdin is empty"));
+    }
+    Ok(Secret::new(text))
+}
+
+/// Reads a PEM file; what is in it is checked by whoever uses it.
+fn read_pem(path: &PathBuf) -> Result<Vec<u8>> {
+    let max = Ceiling::CredentialFile.default_value();
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(max.saturating_add(1)).read_to_end(&mut bytes))
+        .map_err(|error| Error::io("cannot read", path, error))?;
+    if bytes.len() as u64 > max {
+        return Err(
+            Error::limit(Ceiling::CredentialFile, max, bytes.len() as u64).at(path.display()),
+        );
+    }
+    Ok(bytes)
+}
+
+/// Reads the proxy variables, in both cases of letters; the lower case wins, as in curl.
+fn proxies() -> Proxies {
+    let get = |name: &str| {
+        let value: Option<OsString> =
+            std::env::var_os(name.to_ascii_lowercase()).or_else(|| std::env::var_os(name));
+        value
+            .and_then(|value| value.into_string().ok())
+            .filter(|value| !value.is_empty())
+    };
+    let all = get("ALL_PROXY");
+    Proxies {
+        http: get("HTTP_PROXY").or_else(|| all.clone()),
+        https: get("HTTPS_PROXY").or(all),
+        no_proxy: get("NO_PROXY").unwrap_or_default(),
+    }
+}
+
+/// Returns `SOURCE_DATE_EPOCH`, for `--created env` alone.
+pub(crate) fn source_date_epoch() -> Option<String> {
+    std::env::var("SOURCE_DATE_EPOCH").ok()
+}
