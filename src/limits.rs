@@ -92,7 +92,7 @@ ceilings! {
     /// Bytes of a YAML document.
     Yaml = "yaml", 16 * MIB, true;
     /// Documents of a YAML file.
-    YamlDocuments = "yaml-documents", 10_000, true;
+    YamlDocuments = "yaml-documents", 100_000, true;
     /// Nodes of a YAML document, aliases counted each time.
     YamlNodes = "yaml-nodes", 250_000, true;
     /// Levels of nesting of a YAML document.

@@ -5,6 +5,7 @@
 
 mod other;
 mod pods;
+mod template;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,6 +16,7 @@ use crate::yaml::{self, Documents, Fault, Node, Value};
 
 pub use other::{Lack, Other, What, is_chart, is_kustomization};
 pub use pods::pod_spec;
+pub use template::template_entries;
 
 /// What makes an object the same object: two of them with one id cannot both be applied.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +54,8 @@ pub struct Object {
     pub version: String,
     /// Whether the name is only the beginning of one (`generateName`); such an object is new each time it is created.
     pub has_generated_name: bool,
+    /// Whether template actions stand in it: see [`template_entries`].
+    pub is_template: bool,
     /// The line on which it begins, from 1.
     pub line: u32,
     /// All of it.
@@ -75,6 +79,7 @@ impl Object {
             id: self.id.clone(),
             version: self.version.clone(),
             has_generated_name: self.has_generated_name,
+            is_template: self.is_template,
             file: file.clone(),
             line: self.line,
         }
@@ -90,6 +95,8 @@ pub struct Summary {
     pub version: String,
     /// Whether the name is only the beginning of one.
     pub has_generated_name: bool,
+    /// Whether template actions stand in it.
+    pub is_template: bool,
     /// The file, as a path in the bundle.
     pub file: BundlePath,
     /// The line on which it begins, from 1.
@@ -218,6 +225,7 @@ fn classify(node: Node, list: Option<(&str, &str)>, file_name: &str) -> Entry {
             id,
             version,
             has_generated_name,
+            is_template: false,
             line,
             node,
         }),

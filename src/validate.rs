@@ -5,6 +5,7 @@
 
 mod checks;
 mod context;
+mod credentials;
 mod duplicates;
 mod faults;
 mod files;
@@ -123,3 +124,6 @@ struct Whole<'a> {
     objects: &'a [Summary],
     min_operator_version: Option<MinOperatorVersion>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -170,3 +170,56 @@ fn pods_are_found_where_built_in_kinds_keep_them() {
     );
     assert_eq!(find(&text.replace("batch/v1", "example.org/v1")), None);
 }
+
+#[test]
+fn templates_are_read_with_their_actions_as_words() {
+    let text = "\
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .Name }}-dns
+  namespace: {{.Namespace}}
+  {{- with .Labels }}
+  labels:
+    {{- range $key, $value := . }}
+    {{ $key }}: {{ $value }}
+    {{- end }}
+  {{- end }}
+spec:
+  clusterIP: {{ .DNSIP }}
+  ports: {{/* over
+    two lines */}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: plain}
+---
+{{ if .Broken }}
+a: [
+{{ end }}
+";
+    let entries = template_entries("a.yaml", text.as_bytes(), &Limits::default());
+    let objects: Vec<_> = entries
+        .iter()
+        .map(|entry| match entry {
+            Entry::Object(object) => (object.id.to_string(), object.line, object.is_template),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        objects,
+        [
+            ("Service {{.Namespace}}/{{ .Name }}-dns".into(), 1, true),
+            ("Secret plain".into(), 17, false),
+        ]
+    );
+    let Some(Entry::Object(service)) = entries.first() else {
+        panic!()
+    };
+    let node = &service.node;
+    assert_eq!(
+        node.at(&["spec", "clusterIP"]).unwrap().as_str(),
+        Some("{{ .DNSIP }}")
+    );
+    assert!(node.at(&["metadata", "labels", "{{ $key }}"]).is_some());
+}

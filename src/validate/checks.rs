@@ -8,7 +8,8 @@ use crate::path::BundlePath;
 use super::context::Context;
 use super::files::File;
 use super::{
-    Whole, duplicates, faults, identity, kustomize, layout, sizes, strings, template, versions,
+    Whole, credentials, duplicates, faults, identity, kustomize, layout, sizes, strings, template,
+    versions,
 };
 
 /// What a check is about, which decides what `pack` makes of its errors.
@@ -22,6 +23,18 @@ pub enum Family {
     Object,
     /// What named consumers do not take; never an error.
     Consumer,
+}
+
+impl Family {
+    /// Returns the word that the specification has for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Metadata => "metadata",
+            Self::Layout => "layout",
+            Self::Object => "objects",
+            Self::Consumer => "consumers",
+        }
+    }
 }
 
 /// A kind of finding.
@@ -74,6 +87,7 @@ pub const CHECKS: &[Check] = &[
     row("metadata-yaml", Metadata, Reading, "The file is not one plain YAML document."),
     row("metadata-shape", Metadata, Reading, "The file is not a mapping with the one key `annotations`, itself a mapping."),
     row("metadata-string", Metadata, Reading, "A key or a value is no string."),
+    row("metadata-olm", Metadata, Reading, "The metadata is that of an OLM bundle."),
     row("metadata-key", Metadata, Reading, "A key cannot be carried, or would make another system act."),
     row("metadata-value", Metadata, Reading, "A value holds control characters."),
     row("metadata-required", Metadata, Reading, "A required key is missing."),
@@ -100,6 +114,9 @@ pub const CHECKS: &[Check] = &[
     row("layout-empty", Layout, Run::Whole(layout::empty), "There is no object."),
     row("kustomize-missing", Layout, Run::Layout(kustomize::kustomization), "The mediatype is `kustomize` and there is no kustomization."),
     row("kustomize-twice", Layout, Reading, "A directory has two kustomizations."),
+    row("kustomize-not-found", Family::Object, Run::Other(kustomize::references), "A kustomization names a file that is not in the bundle."),
+    row("kustomize-outside", Family::Object, Reading, "A kustomization names something that is not below `manifests/`."),
+    row("kustomize-remote", Family::Object, Reading, "A kustomization fetches something."),
     row("yaml-not-utf8", Family::Object, Reading, "A document is not UTF-8."),
     row("yaml-control-character", Family::Object, Reading, "A document holds a character that YAML does not allow."),
     row("yaml-line-break", Family::Object, Reading, "A document holds a character that only some readers take for the end of a line."),
@@ -119,6 +136,7 @@ pub const CHECKS: &[Check] = &[
     row("yaml-lost-document", Family::Object, Reading, "A document begins without a separator that Kubernetes sees."),
     row("json-syntax", Family::Object, Run::File(faults::json), "A file named `*.json` is no JSON."),
     row("template", Family::Object, Run::Object(template::in_object), "A template is not rendered."),
+    row("credentials", Family::Object, Run::File(credentials::credentials), "A file is a private key or a kubeconfig."),
     row("not-object", Family::Object, Run::Other(identity::not_object), "Something in a file is no Kubernetes object."),
     row("object-incomplete", Family::Object, Run::Other(identity::incomplete), "An object lacks its apiVersion, kind or name."),
     row("object-identity", Family::Object, Run::Object(identity::identity), "An apiVersion, kind, name or namespace is malformed."),

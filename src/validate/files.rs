@@ -9,7 +9,7 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity};
 use crate::limits::Ceiling;
-use crate::objects::{Entry, Object, Summary, entries, is_chart, is_kustomization};
+use crate::objects::{Entry, Summary, entries, is_chart, is_kustomization, template_entries};
 use crate::path::BundlePath;
 
 use super::checks::{CHECKS, Run};
@@ -97,40 +97,50 @@ fn check(context: &Context<'_>, path: &BundlePath, content: &Content) -> Result<
     // What a chart's description lacks of an object is not worth a second finding.
     let is_read = (is_manifest_name(name) || is_kustomization(name)) && !is_leftover(name);
     if is_read && !(is_chart(name) && context.is_flat()) {
-        let mut actions = Actions::new(&bytes);
         let mut tally = Tally::default();
+        let mut actions = Actions::new(&bytes);
+        let is_template = context.has_placeholders && bytes.windows(2).any(|two| two == b"{{");
         for entry in entries(name, &bytes, context.limits) {
             match entry {
                 Entry::Fault(fault) => {
-                    checked
-                        .findings
-                        .push(faults::finding(context, path, &fault, &mut actions));
+                    let finding = faults::finding(context, path, &fault, &mut actions);
+                    checked.findings.push(finding);
                 }
-                Entry::Other(other) => {
-                    for check in CHECKS {
-                        if let Run::Other(run) = check.run {
-                            run(context, path, &other, &mut checked.findings);
-                        }
-                    }
-                }
-                Entry::Object(object) => check_object(context, path, &object, &mut checked),
+                entry if !is_template => check_entry(context, path, &entry, &mut checked),
+                _ => {}
             }
             tally.bound(&mut checked.findings);
+        }
+        // Here the faults are known; what is left can be read with the actions masked.
+        if is_template {
+            for entry in template_entries(name, &bytes, context.limits) {
+                check_entry(context, path, &entry, &mut checked);
+                tally.bound(&mut checked.findings);
+            }
         }
         tally.finish(path, &mut checked.findings);
     }
     Ok(checked)
 }
 
-fn check_object(context: &Context<'_>, path: &BundlePath, object: &Object, checked: &mut Checked) {
+/// Runs the checks of one object, or of what stands in the place of one.
+fn check_entry(context: &Context<'_>, path: &BundlePath, entry: &Entry, checked: &mut Checked) {
     for check in CHECKS {
-        if let Run::Object(run) = check.run {
-            run(context, path, object, &mut checked.findings);
+        match (&check.run, entry) {
+            (Run::Other(run), Entry::Other(other)) => {
+                run(context, path, other, &mut checked.findings);
+            }
+            (Run::Object(run), Entry::Object(object)) => {
+                run(context, path, object, &mut checked.findings);
+            }
+            _ => {}
         }
     }
-    let minimums = [checked.minimum.take(), versions::required_by(path, object)];
-    checked.minimum = versions::highest(minimums.into_iter().flatten());
-    checked.objects.push(object.summary(path));
+    if let Entry::Object(object) = entry {
+        let minimums = [checked.minimum.take(), versions::required_by(path, object)];
+        checked.minimum = versions::highest(minimums.into_iter().flatten());
+        checked.objects.push(object.summary(path));
+    }
 }
 
 /// Counts findings by code, so that a file cannot fill the memory with them.

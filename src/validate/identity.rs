@@ -1,7 +1,7 @@
 //! What stands in a file is an object, and says who it is in words that an API server takes.
 
 use crate::escape::shown;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::metadata::Mediatype;
 use crate::objects::{Object, Other, What, is_kustomization};
 use crate::path::BundlePath;
@@ -56,19 +56,20 @@ pub(super) fn incomplete(
     let What::Incomplete(lacks) = &other.what else {
         return;
     };
-    // In a kustomization this may be a patch or a file for some other program.
-    if context.is_kustomize() && lacks.iter().any(|lack| lack.field != "metadata.name") {
-        return;
-    }
+    // Beside a kustomization this may be a patch, or settings of some program.
+    let severity = if context.is_kustomize() {
+        Severity::Note
+    } else {
+        Severity::Error
+    };
     for lack in lacks {
-        let finding = Finding::error("object-incomplete", lack.to_string());
-        let finding = match (lack.found, &lack.written) {
-            (None, _) => finding.at(path, other.line),
-            (Some(_), Some(text)) => finding
-                .at(path, lack.line)
-                .hint(format!("quote it: \"{}\"", shown(text))),
-            (Some(_), None) => finding.at(path, lack.line),
-        };
+        let line = lack.found.map_or(other.line, |_| lack.line);
+        let mut finding =
+            Finding::new(severity, "object-incomplete", lack.to_string()).at(path, line);
+        finding.hint = lack
+            .written
+            .as_ref()
+            .map(|text| format!("quote it: \"{}\"", shown(text)));
         findings.push(finding);
     }
 }

@@ -1,13 +1,13 @@
 //! Which files a bundle may have and where: one directory of objects, one of metadata, and names for every system.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use crate::bundle::{MANIFESTS, METADATA};
 use crate::escape::shown;
 use crate::finding::Finding;
 use crate::metadata::FILE;
 use crate::objects::{is_chart, is_kustomization};
+use crate::path::{BundlePath, Distinct};
 
 use super::Whole;
 use super::context::{Context, is_manifest_name};
@@ -156,32 +156,11 @@ pub(super) fn annotations_file(context: &Context<'_>, findings: &mut Vec<Finding
 
 /// Reports paths that a system which ignores case, or normalises Unicode, cannot tell apart.
 pub(super) fn collision(context: &Context<'_>, findings: &mut Vec<Finding>) {
-    // Directories count too, and one name cannot be a file and a directory.
-    let mut seen: BTreeMap<String, (String, bool)> = BTreeMap::new();
+    let mut distinct = Distinct::default();
     for path in context.files.keys() {
-        let mut level = Some(path.clone());
-        while let Some(this) = level {
-            let is_file = this == *path;
-            match seen.entry(this.folded()) {
-                Entry::Vacant(vacant) => {
-                    vacant.insert((this.as_str().to_owned(), is_file));
-                }
-                Entry::Occupied(other) => {
-                    let (spelling, other_is_file) = other.get();
-                    if spelling != this.as_str() || is_file || *other_is_file {
-                        let message = format!(
-                            "`{}` and `{}` are one name on some systems",
-                            shown(spelling),
-                            shown(this.as_str())
-                        );
-                        let finding = Finding::error("layout-collision", message);
-                        findings.push(finding.at(path, 0).hint("rename one of them"));
-                    }
-                    // What is above has been seen as well.
-                    break;
-                }
-            }
-            level = this.parent();
+        if let Err(error) = distinct.add(path) {
+            let finding = Finding::error("layout-collision", error.message());
+            findings.push(finding.at(path, 0).hint("rename one of them"));
         }
     }
 }
@@ -211,7 +190,9 @@ pub(super) fn name(context: &Context<'_>, findings: &mut Vec<Finding>) {
 pub(super) fn same_name(context: &Context<'_>, findings: &mut Vec<Finding>) {
     for (path, rest, _) in context.manifests() {
         let twin = format!("{METADATA}/{rest}");
-        let has_twin = context.files.keys().any(|other| other.as_str() == twin);
+        let has_twin = twin
+            .parse()
+            .is_ok_and(|twin: BundlePath| context.files.contains_key(&twin));
         if has_twin && path.file_name() != "annotations.yaml" {
             let message = format!(
                 "`{}` has the same name: OLM keeps only one of them",

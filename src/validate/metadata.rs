@@ -63,6 +63,20 @@ pub(super) fn read(
             return Ok(assumed);
         }
     };
+    if is_olm(&annotations) {
+        let message =
+            "this is the metadata of an OLM bundle (registry+v1), and none of this format";
+        findings.push(
+            Finding::error("metadata-olm", message).at(FILE, 0).hint(
+                "pack its `manifests/` with --package and --version; the keys of OLM can stay beside ours",
+            ),
+        );
+        return Ok(Read {
+            annotations,
+            lines,
+            ..assumed
+        });
+    }
     let line = |key: &str| lines.get(key).copied().unwrap_or(0);
     let metadata = match Metadata::of(annotations.clone(), &line) {
         Ok(metadata) => Some(metadata),
@@ -81,4 +95,10 @@ pub(super) fn read(
         annotations,
         lines,
     })
+}
+
+/// Tells whether OLM's keys are there and none of ours.
+fn is_olm(annotations: &Annotations) -> bool {
+    let any = |prefix: &str| annotations.keys().any(|key| key.starts_with(prefix));
+    any(key::OLM_PREFIX) && !any(key::PREFIX)
 }

@@ -41,6 +41,10 @@ pub(super) fn in_object(
     object: &Object,
     findings: &mut Vec<Finding>,
 ) {
+    // The metadata says so, and where it makes the YAML unreadable a note says so.
+    if object.is_template {
+        return;
+    }
     let mut look = |field: &str, text: &str, line: u32| {
         if has_action(text) {
             let message = format!("`{field}` holds a template action: `{}`", shown(text));
@@ -65,17 +69,45 @@ pub(super) fn in_object(
             look("metadata.labels", text, node.line);
         }
     }
-    let Some((_, spec)) = pod_spec(object) else {
-        return;
-    };
-    for list in ["initContainers", "containers", "ephemeralContainers"] {
-        let containers = spec.get(list).and_then(Node::as_sequence);
-        for container in containers.unwrap_or_default() {
-            if let Some((node, text)) = container.get("image").and_then(with_text) {
-                look("image", text, node.line);
-            }
+    for container in containers(object) {
+        if let Some((node, text)) = container.get("image").and_then(with_text) {
+            look("image", text, node.line);
         }
     }
+    for node in containers(object).flat_map(words) {
+        let text = node.plain_text().unwrap_or_default();
+        if has_action(text) {
+            let message = format!("`{}` may be a template that is not rendered", shown(text));
+            findings.push(
+                Finding::warning(CODE, message)
+                    .at(path, node.line)
+                    .hint("render it first; if the container wants it so, put it in quotes"),
+            );
+        }
+    }
+}
+
+fn containers(object: &Object) -> impl Iterator<Item = &Node> {
+    let lists = ["initContainers", "containers", "ephemeralContainers"];
+    let spec = pod_spec(object).map(|(_, spec)| spec);
+    let lists = lists
+        .into_iter()
+        .filter_map(move |list| spec?.get(list)?.as_sequence());
+    lists.flatten()
+}
+
+/// Returns the command, the arguments and the values of the environment of a container.
+fn words(container: &Node) -> impl Iterator<Item = &Node> {
+    let list = |field| {
+        container
+            .get(field)
+            .and_then(Node::as_sequence)
+            .unwrap_or_default()
+    };
+    let variables = list("env")
+        .iter()
+        .filter_map(|variable| variable.get("value"));
+    list("command").iter().chain(list("args")).chain(variables)
 }
 
 fn with_text(node: &Node) -> Option<(&Node, &str)> {
