@@ -31,8 +31,8 @@ impl Family {
         match self {
             Self::Metadata => "metadata",
             Self::Layout => "layout",
-            Self::Object => "objects",
-            Self::Consumer => "consumers",
+            Self::Object => "object",
+            Self::Consumer => "consumer",
         }
     }
 }

@@ -79,7 +79,8 @@ fn every_ceiling_of_a_document_has_its_code() {
 
 #[test]
 fn a_file_full_of_faults_gives_a_hundred_and_their_number() {
-    let lines: String = (0..250).map(|n| format!("  k{n}: {n}\n")).collect();
+    let lines: Vec<_> = (0..250).map(|n| format!("  k{n}: {n}\n")).collect();
+    let lines = lines.concat();
     let text = format!("{CONFIG_MAP}data:\n{lines}");
     let files = files(&[("manifests/a.yaml", &text)]);
     let report = report_of(&files, &Limits::default(), Mediatype::Manifests);
@@ -133,7 +134,7 @@ fn what_one_consumer_refuses_is_a_warning_that_names_it() {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        noise.push_str(&format!("{state:016x}"));
+        noise += &state.to_string();
     }
     let csv = format!(
         "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {{name: a}}\nspec:\n  noise: {noise}\n"

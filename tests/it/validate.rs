@@ -351,8 +351,7 @@ fn is_true(bundle: &str, finding: &Finding) -> bool {
     let is_one_of = |parts: &[&str]| parts.iter().any(|part| place.contains(part));
     match finding.code {
         // Whoever released these directories meant one of their files to be applied, or parts of them by kustomize.
-        "object-duplicate" => true,
-        "kustomize-missing" => true,
+        "object-duplicate" | "kustomize-missing" => true,
         // The corpus has these releases without some of their files.
         "kustomize-not-found" => bundle.ends_with(')') || is_one_of(&["/webhook/", "metallb"]),
         "template" => is_one_of(&["cert-manager", "coredns/channels", "kubeproxy/channels"]),
