@@ -1,6 +1,10 @@
 //! The registry client, through the library, against the mock registry and the real one.
 
 mod auth;
+mod downloads;
+mod faults;
+mod lists;
+mod uploads;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -64,6 +68,11 @@ impl Client {
         Self::with(|settings| settings.credentials = Credentials::fixed(password(), "the test"))
     }
 
+    /// With deadlines that a test can wait for.
+    fn impatient() -> Self {
+        Self::with(|settings| settings.timeouts.idle = Duration::from_millis(150))
+    }
+
     /// Opens a repository; all that are opened share one access.
     fn open(&mut self, repository: &str) -> Registry {
         let access = self
@@ -74,6 +83,16 @@ impl Client {
 
     fn waits(&self) -> Vec<Duration> {
         self.heard.lock().unwrap().waits.clone()
+    }
+
+    /// The warnings.
+    fn warnings(&self) -> Vec<String> {
+        let heard = self.heard.lock().unwrap();
+        let warnings = heard.events.iter().filter_map(|event| match event {
+            Event::Warning(text) => Some(text.clone()),
+            _ => None,
+        });
+        warnings.collect()
     }
 
     /// Why attempts were repeated.
@@ -143,6 +162,16 @@ impl Sample {
         to.push_manifest(&self.manifest, Some(&tag)).await
     }
 
+    /// Puts the image into the mock without a request.
+    fn put(&self, mock: &MockRegistry, repository: &str) {
+        for (_, content) in [&self.config, &self.layer] {
+            mock.put_blob(repository, &content.to_bytes().unwrap());
+        }
+        let manifest = &self.manifest;
+        let media_type = &manifest.descriptor.media_type;
+        mock.put_manifest(repository, "1", media_type, &manifest.bytes);
+    }
+
     /// Pulls by digest and compares.
     async fn pull(&self, from: &Registry) -> Result<(), Error> {
         let limits = Limits::default();
@@ -161,11 +190,19 @@ impl Sample {
 /// Bytes that repeat only after a while, so that a piece in the wrong place is seen.
 fn bytes(length: usize) -> Vec<u8> {
     let mut state = 1_u32;
-    let next = |_| {
+    let next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         state.to_be_bytes()[0]
     };
-    (0..length).map(next).collect()
+    let mut all: Vec<u8> = std::iter::repeat_with(next)
+        .take(length.min(65_521))
+        .collect();
+    // Doubling is fast even in a build that is not optimised; the prime keeps it from falling into step with pieces.
+    while all.len() < length {
+        let more = all.len().min(length - all.len());
+        all.extend_from_within(..more);
+    }
+    all
 }
 
 #[test]

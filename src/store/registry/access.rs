@@ -130,6 +130,19 @@ impl Access {
         })
     }
 
+    /// Waits, but no longer than that, until uploads that were broken off are ended at their registries.
+    ///
+    /// For callers that drop a push (a signal) and then let go of the runtime.
+    pub async fn settle(&self, at_most: Duration) {
+        let tasks: Vec<_> = {
+            let sessions = self.shared.sessions.lock();
+            let sessions = sessions.unwrap_or_else(PoisonError::into_inner);
+            sessions.values().flat_map(|s| s.take_tasks()).collect()
+        };
+        // Whatever becomes of them: there is nobody to tell.
+        let _ = tokio::time::timeout(at_most, futures_util::future::join_all(tasks)).await;
+    }
+
     /// Returns what is shared by the repositories of a registry.
     pub(super) fn session(&self, registry: &reference::Registry) -> Result<Arc<Session>> {
         let sessions = &self.shared.sessions;

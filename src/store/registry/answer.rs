@@ -80,16 +80,22 @@ impl Reply {
         self.head.header(name)
     }
 
-    /// Reads the body as JSON; `what` is what was asked for.
+    /// Reads the body as a JSON object; `what` is what was asked for.
     ///
     /// # Errors
     ///
     /// [`Kind::Protocol`] for anything else: a login page, an empty body.
     pub(super) fn json<T: serde::de::DeserializeOwned>(&self, what: &str) -> Result<T> {
         self.check_no_html(what)?;
+        if self.body.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Error::protocol(format!(
+                "the answer of {} bytes is not {what}",
+                self.body.len()
+            )));
+        }
         serde_json::from_slice(&self.body).map_err(|error| {
             Error::protocol(format!(
-                "the answer is no {what}: {}",
+                "the answer is not {what}: {}",
                 shown(&error.to_string())
             ))
         })
@@ -133,13 +139,13 @@ impl Reply {
             511 => error(Kind::Unreachable)
                 .hint("this network asks to sign in first (a captive portal)")
                 .into(),
-            500.. => error(Kind::Unreachable).into(),
+            500..=599 => error(Kind::Unreachable).into(),
             401 | 403 => error(Kind::Denied).into(),
             404 => error(Kind::NotFound).into(),
-            _ if has("DIGEST_INVALID") || has("SIZE_INVALID") => error(Kind::Mismatch).into(),
             413 => error(Kind::Protocol)
                 .hint("the registry, or a proxy before it, refuses this size")
                 .into(),
+            _ if has("DIGEST_INVALID") || has("SIZE_INVALID") => error(Kind::Mismatch).into(),
             _ => error(Kind::Protocol).into(),
         }
     }
@@ -324,7 +330,7 @@ mod tests {
             (405, "UNSUPPORTED", Kind::Protocol, false),
             (408, "X", Kind::Unreachable, true),
             (409, "X", Kind::Protocol, false),
-            (413, "X", Kind::Protocol, false),
+            (413, "SIZE_INVALID", Kind::Protocol, false),
             (425, "X", Kind::Unreachable, true),
             (429, "X", Kind::Unreachable, true),
             (500, "UNKNOWN", Kind::Unreachable, true),
@@ -398,11 +404,11 @@ mod tests {
         let error = page.json::<Value>("a manifest").unwrap_err();
         assert_eq!(error.kind(), Kind::Protocol);
         assert_eq!(error.message(), "HTML instead of a manifest (`Paywall`)");
-        for body in ["", "null x", "[", "\u{feff}<HTML>"] {
-            let error = reply(200, "application/json", body).json::<Value>("list");
+        for body in ["", "null", "[]", "{", "\u{feff}<HTML>"] {
+            let error = reply(200, "application/json", body).json::<Value>("a list");
             assert_eq!(error.unwrap_err().kind(), Kind::Protocol, "{body}");
         }
-        assert!(reply(200, "", "{}").json::<Value>("list").is_ok());
+        assert!(reply(200, "", "{}").json::<Value>("a list").is_ok());
     }
 
     #[test]

@@ -256,18 +256,33 @@ impl Session {
         }
     }
 
-    /// Adds to a refusal which credentials were tried, and where they were looked for.
+    /// Adds to a refusal which credentials were tried, where they were looked for, and what else may be the reason.
     pub(super) fn explain(&self, error: Error, repository: &Repository) -> Error {
-        if error.kind() != Kind::Denied || error.detail().hint.is_some() {
+        let is_denied = error.kind() == Kind::Denied;
+        if error.detail().hint.is_some() || !(is_denied || error.message().contains("NAME_INVALID"))
+        {
             return error;
         }
+        let mut hints = Vec::new();
+        // Docker Hub and others say "not authorised" to a name that they could never have.
+        let parts = repository.path().split('/').count();
+        if parts > 2 {
+            hints.push(format!(
+                "some registries take only NAMESPACE/NAME, and `{}` has {parts} parts",
+                repository.path()
+            ));
+        }
         // Where nothing was asked for, no other credentials would help.
-        let Some(tried) = self.auth.tried(repository) else {
+        let mut error = error;
+        if let (true, Some(tried)) = (is_denied, self.auth.tried(repository)) {
+            error = Error::new(Kind::Denied, format!("{error} ({})", tried.what));
+            hints.push(tried.hint);
+            hints.extend(self.settings.credentials.notes(repository));
+        }
+        if hints.is_empty() {
             return error;
-        };
-        let mut notes = self.settings.credentials.notes(repository);
-        notes.insert(0, tried.hint);
-        Error::new(Kind::Denied, format!("{error} ({})", tried.what)).hint(notes.join("; "))
+        }
+        error.hint(hints.join("; "))
     }
 
     /// Says which credentials would have gone to a token service on a foreign domain.

@@ -5,9 +5,10 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use reqwest::{Certificate, Identity, redirect};
+use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::error::{Error, Result};
@@ -37,6 +38,8 @@ pub(super) struct Session {
     other: OnceLock<reqwest::Client>,
     /// Whether the registry's name led into a private network.
     private: Arc<AtomicBool>,
+    /// What is still being tidied up.
+    tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl fmt::Debug for Session {
@@ -65,6 +68,7 @@ impl Session {
             settings: Arc::clone(settings),
             auth: Auth::default(),
             private,
+            tasks: Mutex::default(),
             base,
         })
     }
@@ -94,6 +98,19 @@ impl Session {
 
     pub(super) fn events(&self) -> &Events {
         &self.settings.events
+    }
+
+    /// Takes a task that tidies up.
+    pub(super) fn keep_task(&self, task: JoinHandle<()>) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(task);
+    }
+
+    /// Returns the tasks that tidy up.
+    pub(super) fn take_tasks(&self) -> Vec<JoinHandle<()>> {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut tasks)
     }
 
     /// Begins to count the attempts of one operation.

@@ -17,12 +17,14 @@ use super::body::Body;
 use super::http::Request;
 use super::location::{check_upload, resolve, with_digest};
 use super::manifest::check_digest_header;
-use super::retry::{Again, Attempts, Failure};
+use super::retry::{Attempts, Failure};
 
 /// The size of a piece. Some registries take no request over 4 MiB.
 const PIECE: u64 = 4 * 1024 * 1024;
 /// The registry's word for the smallest piece that it takes.
 const CHUNK_MIN_LENGTH: HeaderName = HeaderName::from_static("oci-chunk-min-length");
+/// After this many failures a large blob is sent in pieces.
+const BROKEN: u32 = 2;
 /// How often a blob that was just written is looked for.
 const LOOKS: u32 = 3;
 
@@ -106,11 +108,26 @@ impl Registry {
         }
     }
 
-    /// Writes a blob.
+    /// Writes a blob; an upload that comes to nothing is ended, also when nobody waits for it any more.
     pub(super) async fn write_blob(
         &self,
         descriptor: &Descriptor,
         content: &Content,
+    ) -> Result<()> {
+        let mut unfinished = Unfinished::new(self);
+        let sent = self.send_blob(descriptor, content, &mut unfinished).await;
+        if let (Err(_), Some(ending)) = (&sent, unfinished.end()) {
+            ending.await;
+        }
+        sent
+    }
+
+    /// Sends a blob, as often as it takes.
+    async fn send_blob(
+        &self,
+        descriptor: &Descriptor,
+        content: &Content,
+        unfinished: &mut Unfinished,
     ) -> Result<()> {
         self.begin_to_write();
         let digest = descriptor.digest;
@@ -122,6 +139,7 @@ impl Registry {
         let mut attempts = self.attempts();
         let mut begun = self.kept_upload(&digest);
         let mut in_pieces = false;
+        let mut broken = 0_u32;
         loop {
             let upload = match begun.take() {
                 Some(upload) => upload,
@@ -130,14 +148,18 @@ impl Registry {
                     None => return Ok(()),
                 },
             };
+            unfinished.url = Some(upload.url.clone());
             let sent = if in_pieces {
-                self.send_pieces(upload, &digest, content, &mut attempts)
+                self.send_pieces(upload, &digest, content, &mut attempts, unfinished)
                     .await
             } else {
                 self.send_whole(upload, &digest, content).await
             };
             match sent {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    unfinished.url = None;
+                    return Ok(());
+                }
                 Err(Setback::TooLarge(_)) if !in_pieces && content.len() > PIECE => {
                     in_pieces = true;
                 }
@@ -148,11 +170,14 @@ impl Registry {
                 }
                 Err(Setback::Failure(failure)) => {
                     // An error on the way may have come after the last byte.
-                    let final_one = failure.again == Again::Never;
                     attempts.again(failure).await?;
-                    if !final_one && self.has_blob(&digest).await? {
+                    if self.has_blob(&digest).await? {
+                        unfinished.url = None;
                         return Ok(());
                     }
+                    // Some say "too large" by closing the connection in the middle of the body.
+                    broken = broken.saturating_add(1);
+                    in_pieces |= broken >= BROKEN && content.len() > PIECE;
                 }
             }
         }
@@ -210,6 +235,7 @@ impl Registry {
         digest: &Digest,
         content: &Content,
         attempts: &mut Attempts,
+        unfinished: &mut Unfinished,
     ) -> Result<(), Setback> {
         let size = PIECE.max(upload.smallest);
         let mut position = 0;
@@ -246,6 +272,7 @@ impl Registry {
                         smallest: upload.smallest,
                         ..self.begun(&reply)?
                     };
+                    unfinished.url = Some(upload.url.clone());
                 }
                 416 => {
                     let failure = reply.refused(request.doing, &self.session.settings.time);
@@ -368,6 +395,40 @@ impl Registry {
         request.headers.insert(CONTENT_TYPE, OCTETS);
         request.headers.insert(CONTENT_RANGE, range);
         Ok(request)
+    }
+}
+
+/// An upload that was begun and not finished yet; dropped, it is ended by a task of its own.
+struct Unfinished {
+    registry: Registry,
+    url: Option<Url>,
+}
+
+impl Unfinished {
+    fn new(registry: &Registry) -> Self {
+        Self {
+            registry: registry.clone(),
+            url: None,
+        }
+    }
+
+    /// Returns what ends the upload, if there is one. Whether that works is nobody's concern: registries forget, too.
+    fn end(&mut self) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let url = self.url.take()?;
+        let registry = self.registry.clone();
+        Some(async move {
+            let request = registry.request_to(Method::DELETE, url, "cannot end an upload");
+            drop(registry.session.reply(&request).await);
+        })
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let Some(ending) = self.end() else { return };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            self.registry.session.keep_task(runtime.spawn(ending));
+        }
     }
 }
 

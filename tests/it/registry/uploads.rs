@@ -1,0 +1,603 @@
+//! Writing blobs and manifests: the ways in which registries take them, refuse them, and forget.
+
+use manifest_bundle::error::Kind;
+use manifest_bundle::store::Store;
+
+use super::{Client, Sample, bytes};
+use crate::support::{Act, Auth, MockRegistry, Modes, Origin, PASSWORD, Response, on};
+
+/// Pushes a sample of this size with these habits, and pulls it; returns the log of the push.
+async fn round(modes: Modes, size: usize) -> Vec<String> {
+    let mock = MockRegistry::start(modes);
+    let sample = Sample::new(&bytes(size));
+    let to = Client::alice().open(&mock.repository("a/b")).to_write();
+    sample.push(&to, "1.0.0").await.unwrap();
+    let log = mock.log();
+    sample.pull(&to).await.unwrap();
+    log
+}
+
+#[tokio::test]
+async fn uploads_go_where_the_registry_says() {
+    for (relative_location, location_state, upload_elsewhere) in [
+        (true, false, false),
+        (false, true, false),
+        (true, true, false),
+        (false, false, true),
+        (false, true, true),
+    ] {
+        for chunk_limit in [None, Some(4 << 20)] {
+            let modes = Modes {
+                relative_location,
+                location_state,
+                upload_elsewhere,
+                chunk_limit,
+                ..Modes::default()
+            };
+            round(modes, 5 << 20).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_upload_elsewhere_gets_no_credentials() {
+    let mock = MockRegistry::start(Modes {
+        auth: Auth::Bearer,
+        upload_elsewhere: true,
+        ..Modes::default()
+    });
+    let sample = Sample::new(&bytes(100_000));
+    let to = Client::alice().open(&mock.repository("a")).to_write();
+    sample.push(&to, "1").await.unwrap();
+    assert!(mock.requests().iter().any(|r| r.origin == Origin::Store));
+    mock.assert_secret_stays(PASSWORD, &[Origin::Token]);
+    for token in mock.tokens() {
+        mock.assert_secret_stays(&token, &[Origin::Registry]);
+    }
+}
+
+#[tokio::test]
+async fn large_blobs_go_in_pieces_where_whole_ones_are_refused() {
+    let log = round(
+        Modes {
+            chunk_limit: Some(4 << 20),
+            ..Modes::default()
+        },
+        9 << 20,
+    )
+    .await;
+    let patches = log.iter().filter(|line| line.starts_with("PATCH")).count();
+    assert_eq!(patches, 3, "{log:#?}");
+    // Nothing is sent in pieces that need not be.
+    let log = round(
+        Modes {
+            chunk_limit: Some(4 << 20),
+            ..Modes::default()
+        },
+        4 << 20,
+    )
+    .await;
+    assert!(
+        !log.iter().any(|line| line.starts_with("PATCH")),
+        "{log:#?}"
+    );
+    let mock = MockRegistry::start(Modes {
+        chunk_limit: Some(1000),
+        ..Modes::default()
+    });
+    let sample = Sample::new(&bytes(100_000));
+    let error = sample
+        .push(&Client::new().open(&mock.repository("a")), "1")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Protocol);
+    assert!(error.to_string().contains("413"), "{error}");
+    assert!(error.to_string().contains("100000 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn a_registry_that_closes_on_large_uploads_gets_them_in_pieces() {
+    let mock = MockRegistry::plain();
+    let early = Response::error(413, "SIZE_INVALID", "too large");
+    mock.rule(on("PUT", "/uploads/").first(1), Act::RespondEarly(early));
+    let sample = Sample::new(&bytes(9 << 20));
+    let to = Client::new().open(&mock.repository("a"));
+    to.push_blob(&sample.layer.0, &sample.layer.1)
+        .await
+        .unwrap();
+    assert!(mock.blob("a", &sample.layer.0.digest.to_string()).is_some());
+}
+
+#[tokio::test]
+async fn the_registry_says_how_much_of_a_piece_it_took() {
+    let size = 9 << 20;
+    let limited = || {
+        MockRegistry::start(Modes {
+            chunk_limit: Some(4 << 20),
+            ..Modes::default()
+        })
+    };
+    let push = async |mock: &MockRegistry| {
+        let sample = Sample::new(&bytes(size));
+        let to = Client::new().open(&mock.repository("a"));
+        let pushed = to.push_blob(&sample.layer.0, &sample.layer.1).await;
+        let there = mock.blob("a", &sample.layer.0.digest.to_string());
+        assert_eq!(there.is_some(), pushed.is_ok());
+        pushed.map_err(|error| error.kind())
+    };
+    // Less than was sent: it goes on from there. The mock has it all and answers 416 to that, and is asked.
+    let mock = limited();
+    mock.rule(
+        on("PATCH", "/uploads/").nth(1),
+        Act::change(|r| r.set("range", "0-1048575")),
+    );
+    assert_eq!(push(&mock).await, Ok(()));
+    let ranges: Vec<_> = mock
+        .requests()
+        .iter()
+        .filter_map(|r| r.header("content-range").map(str::to_owned))
+        .collect();
+    assert_eq!(ranges[1], "1048576-5242879");
+    assert_eq!(ranges[2], "4194304-8388607");
+    // No word about it: all of it.
+    let mock = limited();
+    mock.rule(on("PATCH", "/uploads/"), Act::change(|r| r.remove("range")));
+    assert_eq!(push(&mock).await, Ok(()));
+    // More than was sent, or nothing.
+    for lie in ["0-9999999", "0-0", "5-10", "x"] {
+        let mock = limited();
+        mock.rule(
+            on("PATCH", "/uploads/"),
+            Act::change(move |r| r.set("range", lie)),
+        );
+        assert_eq!(push(&mock).await, Err(Kind::Protocol), "{lie}");
+    }
+    // Pieces that are too small for it.
+    let mock = limited();
+    let large = (8 << 20).to_string();
+    mock.rule(
+        on("POST", "/uploads/"),
+        Act::change(move |r| r.set("oci-chunk-min-length", &large)),
+    );
+    let _ = push(&mock).await;
+    let first = mock
+        .requests()
+        .into_iter()
+        .find(|r| r.method == "PATCH")
+        .unwrap();
+    assert_eq!(first.header("content-range"), Some("0-8388607"));
+    // A connection that breaks in the middle of a piece.
+    let mock = limited();
+    mock.rule(on("PATCH", "/uploads/").nth(2), Act::ResetUpload(1 << 20));
+    assert_eq!(push(&mock).await, Ok(()));
+    let mock = limited();
+    mock.rule(on("PATCH", "/uploads/").nth(2), Act::LoseAnswer);
+    assert_eq!(push(&mock).await, Ok(()));
+}
+
+#[tokio::test]
+async fn an_upload_begins_again_when_something_passes() {
+    let unknown = || Response::error(404, "BLOB_UPLOAD_UNKNOWN", "x");
+    for (name, method, act) in [
+        ("forgotten", "PUT", Act::Respond(unknown())),
+        ("reset", "PUT", Act::ResetUpload(1000)),
+        ("answer lost", "PUT", Act::LoseAnswer),
+        ("closed", "PUT", Act::Close),
+        ("502", "PUT", Act::Respond(Response::new(502))),
+        ("throttled", "PUT", Act::Respond(Response::throttled())),
+        ("503", "POST", Act::Respond(Response::new(503))),
+        ("reset", "POST", Act::Reset),
+        ("answer lost", "POST", Act::LoseAnswer),
+    ] {
+        let mock = MockRegistry::plain();
+        mock.rule(on(method, "/uploads/").nth(1), act);
+        let sample = Sample::new(&bytes(300_000));
+        let mut client = Client::new();
+        let to = client.open(&mock.repository("a"));
+        sample
+            .push(&to, "1")
+            .await
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(
+            client.retries().len() <= 1,
+            "{name}: {:?}",
+            client.retries()
+        );
+        sample.pull(&to).await.unwrap();
+    }
+    for (method, act) in [
+        ("PUT", Act::ResetUpload(1000)),
+        ("PUT", Act::Respond(unknown())),
+        ("POST", Act::Reset),
+    ] {
+        let mock = MockRegistry::plain();
+        mock.rule(on(method, "/uploads/"), act);
+        let sample = Sample::new(&bytes(300_000));
+        let mut client = Client::new();
+        let error = sample
+            .push(&client.open(&mock.repository("a")), "1")
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error.kind(), Kind::Unreachable | Kind::NotFound),
+            "{error}"
+        );
+        assert!(mock.tags("a").is_empty());
+    }
+}
+
+#[tokio::test]
+async fn answers_to_the_begin_of_an_upload() {
+    let sample = Sample::new(&bytes(1000));
+    let stranger = "http://localhost:1/u";
+    for (name, act, want) in [
+        ("200 with a location", Act::change(|r| r.status = 200), None),
+        (
+            "no location",
+            Act::change(|r| r.remove("location")),
+            Some(Kind::Protocol),
+        ),
+        (
+            "empty location",
+            Act::change(|r| r.set("location", "")),
+            Some(Kind::Protocol),
+        ),
+        (
+            "bad location",
+            Act::change(|r| r.set("location", "https://[::1")),
+            Some(Kind::Protocol),
+        ),
+        (
+            "credentials",
+            Act::change(|r| r.set("location", "http://u:p@127.0.0.1/x")),
+            Some(Kind::Protocol),
+        ),
+        (
+            "plain http elsewhere",
+            Act::change(|r| r.set("location", "http://store.example/u")),
+            Some(Kind::Protocol),
+        ),
+        (
+            "loopback elsewhere",
+            Act::change(move |r| r.set("location", stranger)),
+            Some(Kind::Unreachable),
+        ),
+        (
+            "fragment",
+            Act::change(|r| {
+                let location = r
+                    .headers
+                    .iter()
+                    .find(|(n, _)| n == "location")
+                    .unwrap()
+                    .1
+                    .clone();
+                r.set("location", &format!("{location}#fragment"));
+            }),
+            None,
+        ),
+        ("201 but not there", Act::change(|r| r.status = 201), None),
+        (
+            "refused",
+            Act::Respond(Response::error(403, "DENIED", "x")),
+            Some(Kind::Denied),
+        ),
+        (
+            "read only",
+            Act::Respond(Response::error(405, "UNSUPPORTED", "read only")),
+            Some(Kind::Protocol),
+        ),
+        (
+            "full",
+            Act::Respond(Response::new(507)),
+            Some(Kind::Unreachable),
+        ),
+    ] {
+        let mock = MockRegistry::plain();
+        mock.rule(on("POST", "/uploads/"), act);
+        let to = Client::new().open(&mock.repository("a"));
+        let pushed = to.push_blob(&sample.layer.0, &sample.layer.1).await;
+        let kind = pushed.as_ref().err().map(manifest_bundle::Error::kind);
+        assert_eq!(kind, want, "{name}: {pushed:?}");
+    }
+    // 201 to a POST means that the blob is there, if it is.
+    let mock = MockRegistry::plain();
+    mock.put_blob("a", &sample.layer.1.to_bytes().unwrap());
+    mock.rule(on("POST", "/uploads/"), Act::change(|r| r.status = 201));
+    let to = Client::new().open(&mock.repository("a"));
+    to.push_blob(&sample.layer.0, &sample.layer.1)
+        .await
+        .unwrap();
+    assert_eq!(mock.log().len(), 2);
+}
+
+#[tokio::test]
+async fn answers_to_the_end_of_an_upload() {
+    let sample = Sample::new(&bytes(1000));
+    let other = manifest_bundle::digest::Digest::of(b"other").to_string();
+    for (name, act, want) in [
+        ("202", Act::change(|r| r.status = 202), None),
+        ("204", Act::change(|r| r.status = 204), None),
+        (
+            "200 without effect",
+            Act::Respond(Response::new(200)),
+            Some(Kind::Protocol),
+        ),
+        (
+            "another digest",
+            Act::change(move |r| r.set("docker-content-digest", &other)),
+            Some(Kind::Mismatch),
+        ),
+        (
+            "digest invalid",
+            Act::Respond(Response::error(400, "DIGEST_INVALID", "x")),
+            Some(Kind::Mismatch),
+        ),
+        (
+            "denied",
+            Act::Respond(Response::error(403, "DENIED", "x")),
+            Some(Kind::Denied),
+        ),
+        (
+            "too large",
+            Act::Respond(Response::new(413)),
+            Some(Kind::Protocol),
+        ),
+    ] {
+        let mock = MockRegistry::plain();
+        mock.rule(on("PUT", "/uploads/"), act);
+        let to = Client::new().open(&mock.repository("a"));
+        let pushed = to.push_blob(&sample.layer.0, &sample.layer.1).await;
+        let kind = pushed.as_ref().err().map(manifest_bundle::Error::kind);
+        assert_eq!(kind, want, "{name}: {pushed:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_failed_upload_is_not_left_behind() {
+    let mock = MockRegistry::plain();
+    mock.rule(
+        on("PUT", "/uploads/"),
+        Act::Respond(Response::error(403, "DENIED", "quota")),
+    );
+    let sample = Sample::new(&bytes(1000));
+    let mut client = Client::new();
+    let to = client.open(&mock.repository("a"));
+    to.push_blob(&sample.layer.0, &sample.layer.1)
+        .await
+        .unwrap_err();
+    let last = mock.log().pop().unwrap();
+    assert!(last.starts_with("DELETE /v2/a/blobs/uploads/"), "{last}");
+
+    // Nor is one that nobody waits for any more.
+    let mock = MockRegistry::plain();
+    mock.rule(on("PUT", "/uploads/"), Act::Stall);
+    let mut client = Client::new();
+    let to = client.open(&mock.repository("a"));
+    let pushing = tokio::spawn(async move { to.push_blob(&sample.layer.0, &sample.layer.1).await });
+    let waiting = tokio::task::spawn_blocking(move || {
+        mock.wait_for("PUT", "/uploads/");
+        mock
+    });
+    let mock = waiting.await.unwrap();
+    pushing.abort();
+    let _ = pushing.await;
+    client
+        .access
+        .as_ref()
+        .unwrap()
+        .settle(std::time::Duration::from_secs(10))
+        .await;
+    let log = mock.log();
+    assert!(
+        log.iter()
+            .any(|line| line.starts_with("DELETE /v2/a/blobs/uploads/")),
+        "{log:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_blob_of_another_repository_is_mounted() {
+    for no_mount in [false, true] {
+        let mock = MockRegistry::start(Modes {
+            no_mount,
+            auth: Auth::Bearer,
+            ..Modes::default()
+        });
+        let sample = Sample::new(&bytes(1000));
+        sample.put(&mock, "from/here");
+        let mut client = Client::alice();
+        let to = client.open(&mock.repository("to/there")).to_write();
+        let from = mock.repository("from/here").parse().unwrap();
+        let mounted = to.mount(&sample.layer.0, &from).await.unwrap();
+        assert_eq!(mounted, !no_mount);
+        if no_mount {
+            // The upload that the registry began instead is used.
+            to.push_blob(&sample.layer.0, &sample.layer.1)
+                .await
+                .unwrap();
+            let log = mock.log();
+            let begun = |l: &&String| l.starts_with("POST") && l.ends_with("202");
+            assert_eq!(log.iter().filter(begun).count(), 1, "{log:?}");
+        }
+        assert!(to.has(&sample.layer.0).await.unwrap());
+        let elsewhere = "other.example/x".parse().unwrap();
+        assert!(!to.mount(&sample.config.0, &elsewhere).await.unwrap());
+    }
+    for refused in [
+        Response::error(404, "NAME_UNKNOWN", "x"),
+        Response::error(403, "DENIED", "x"),
+        Response::error(401, "UNAUTHORIZED", "x"),
+    ] {
+        let mock = MockRegistry::plain();
+        let sample = Sample::new(&bytes(1000));
+        sample.put(&mock, "from");
+        mock.rule(on("POST", "mount="), Act::Respond(refused));
+        let to = Client::new().open(&mock.repository("to"));
+        let from = mock.repository("from").parse().unwrap();
+        assert!(!to.mount(&sample.layer.0, &from).await.unwrap());
+        to.push_blob(&sample.layer.0, &sample.layer.1)
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn answers_to_a_manifest() {
+    let other = manifest_bundle::digest::Digest::of(b"other").to_string();
+    for (name, act, want) in [
+        ("no location", Act::change(|r| r.remove("location")), None),
+        (
+            "no digest",
+            Act::change(|r| r.remove("docker-content-digest")),
+            None,
+        ),
+        ("200", Act::change(|r| r.status = 200), None),
+        (
+            "202 without effect",
+            Act::Respond(Response::new(202)),
+            Some(Kind::Protocol),
+        ),
+        (
+            "another digest",
+            Act::change(move |r| r.set("docker-content-digest", &other)),
+            Some(Kind::Mismatch),
+        ),
+        (
+            "invalid",
+            Act::Respond(Response::error(400, "MANIFEST_INVALID", "x")),
+            Some(Kind::Protocol),
+        ),
+        (
+            "blob unknown",
+            Act::Respond(Response::error(404, "MANIFEST_BLOB_UNKNOWN", "x")),
+            Some(Kind::NotFound),
+        ),
+        (
+            "denied",
+            Act::Respond(Response::error(403, "DENIED", "x")),
+            Some(Kind::Denied),
+        ),
+        (
+            "conflict",
+            Act::Respond(Response::error(409, "X", "x")),
+            Some(Kind::Protocol),
+        ),
+    ] {
+        let mock = MockRegistry::plain();
+        mock.rule(on("PUT", "/manifests/"), act);
+        let sample = Sample::new(&bytes(1000));
+        let pushed = sample
+            .push(&Client::new().open(&mock.repository("a")), "1")
+            .await;
+        let kind = pushed.as_ref().err().map(manifest_bundle::Error::kind);
+        assert_eq!(kind, want, "{name}: {pushed:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_immutable_tag_is_a_conflict_with_both_digests_unless_it_is_the_same() {
+    let sample = Sample::new(b"one");
+    let other = Sample::new(b"two");
+    for status in [400, 403, 405, 409, 412] {
+        let mock = MockRegistry::plain();
+        other.put(&mock, "a");
+        let message = "the tag is immutable";
+        mock.rule(
+            on("PUT", "/manifests/1"),
+            Act::Respond(Response::error(status, "TAG_INVALID", message)),
+        );
+        let to = Client::new().open(&mock.repository("a"));
+        let error = sample.push(&to, "1").await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Conflict, "{status}: {error}");
+        for digest in [
+            sample.manifest.descriptor.digest,
+            other.manifest.descriptor.digest,
+        ] {
+            assert!(error.to_string().contains(&digest.to_string()), "{error}");
+        }
+        let tag = "1".parse().unwrap();
+        to.push_manifest(&other.manifest, Some(&tag)).await.unwrap();
+    }
+    // Where the tag does not exist, the refusal is about something else.
+    let mock = MockRegistry::plain();
+    mock.rule(
+        on("PUT", "/manifests/"),
+        Act::Respond(Response::error(403, "DENIED", "x")),
+    );
+    let error = sample
+        .push(&Client::new().open(&mock.repository("a")), "1")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Denied);
+    // And the mock that really has immutable tags.
+    let mock = MockRegistry::start(Modes {
+        immutable_tags: true,
+        ..Modes::default()
+    });
+    let to = Client::new().open(&mock.repository("a"));
+    sample.push(&to, "1").await.unwrap();
+    let tag = "1".parse().unwrap();
+    to.push_manifest(&sample.manifest, Some(&tag))
+        .await
+        .unwrap();
+    assert_eq!(
+        other.push(&to, "1").await.unwrap_err().kind(),
+        Kind::Conflict
+    );
+}
+
+#[tokio::test]
+async fn a_refused_type_is_quoted() {
+    let mock = MockRegistry::start(Modes {
+        media_types: Some(&["application/vnd.docker.distribution.manifest.v2+json"]),
+        ..Modes::default()
+    });
+    let sample = Sample::new(b"x");
+    let error = sample
+        .push(&Client::new().open(&mock.repository("a")), "1")
+        .await
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("application/vnd.oci.image.manifest.v1+json"),
+        "{text}"
+    );
+    assert!(text.contains("unknown media type"), "{text}");
+    let hint = error.detail().hint.clone().unwrap();
+    assert!(hint.contains("--image-format docker"), "{hint}");
+}
+
+#[tokio::test]
+async fn a_name_that_is_too_deep_is_explained() {
+    let mock = MockRegistry::start(Modes {
+        name_parts: Some(2),
+        ..Modes::default()
+    });
+    let sample = Sample::new(b"x");
+    let error = sample
+        .push(&Client::new().open(&mock.repository("a/b/c")), "1")
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("repository names have 2 parts"),
+        "{error}"
+    );
+    let hint = error.detail().hint.clone().unwrap();
+    assert!(hint.contains("NAMESPACE/NAME"), "{hint}");
+    // As Docker Hub does it.
+    let mock = MockRegistry::start(Modes {
+        auth: Auth::Basic,
+        ..Modes::default()
+    });
+    let refused = Response::error(401, "UNAUTHORIZED", "authentication required")
+        .header("www-authenticate", "Basic realm=x");
+    mock.rule(on("", "/v2/"), Act::Respond(refused));
+    let error = sample
+        .push(&Client::alice().open(&mock.repository("a/b/c")), "1")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Denied);
+    let hint = error.detail().hint.clone().unwrap();
+    assert!(hint.contains("NAMESPACE/NAME"), "{hint}");
+}
