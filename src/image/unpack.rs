@@ -174,5 +174,5 @@ fn read_metadata(files: &Files, limits: &Limits) -> Result<Metadata> {
     let text = content
         .to_bytes()
         .map_err(|error| Error::io("cannot read", std::path::Path::new(metadata::FILE), error))?;
-    Metadata::parse(&text, limits).map_err(|findings| Error::of_findings(findings))
+    Metadata::parse(&text, limits).map_err(Error::of_findings)
 }

@@ -123,9 +123,7 @@ pub fn complete(
     limits: &Limits,
 ) -> Result<Completed> {
     let (mut annotations, lines) = match file {
-        Some(bytes) => {
-            text::parse(bytes, limits).map_err(|findings| Error::of_findings(findings))?
-        }
+        Some(bytes) => text::parse(bytes, limits).map_err(Error::of_findings)?,
         None => (Annotations::new(), BTreeMap::new()),
     };
     let mut added = Vec::new();

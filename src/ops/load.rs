@@ -9,7 +9,7 @@ use crate::image::{self, Copies, Difference, Image, Unpacked};
 use crate::limits::Ceiling;
 use crate::metadata::Metadata;
 use crate::oci::{ImageConfig, Manifest, ManifestBlob};
-use crate::store::{self, Name, Store};
+use crate::store::{self, Store};
 use crate::tag::Tag;
 
 use super::open::Reach;
@@ -57,14 +57,18 @@ impl Loaded {
     }
 }
 
-/// Loads a bundle and refuses it as soon as it is known not to be what was asked for: before a layer is fetched where the
+/// Loads the bundle of a manifest that was fetched, and refuses it as soon as it is known not to be what was asked for: before a layer is fetched where the
 /// copies of the metadata tell, and in any case before this returns.
 ///
 /// # Errors
 ///
 /// [`Kind::Refused`](crate::error::Kind::Refused) when a check fails; what fetching and unpacking refuse.
-pub async fn load(store: &dyn Store, name: &Name, asked: &Asked, reach: &Reach) -> Result<Loaded> {
-    let manifest = store::fetch_manifest(store, name, &reach.limits).await?;
+pub async fn load(
+    store: &dyn Store,
+    manifest: ManifestBlob,
+    asked: &Asked,
+    reach: &Reach,
+) -> Result<Loaded> {
     let head = load_head(store, manifest, reach).await?;
     // The file decides in the end; copies that cannot be read are left for then.
     if let Ok(metadata) = Metadata::of_copy(head.copies.best()) {
@@ -80,14 +84,13 @@ pub async fn load(store: &dyn Store, name: &Name, asked: &Asked, reach: &Reach) 
     Ok(loaded)
 }
 
-/// Loads a bundle and makes every check, whatever comes out.
+/// Loads the bundle of a manifest that was fetched and makes every check, whatever comes out.
 pub async fn verify(
     store: &dyn Store,
-    name: &Name,
+    manifest: ManifestBlob,
     asked: &Asked,
     reach: &Reach,
 ) -> Result<Loaded> {
-    let manifest = store::fetch_manifest(store, name, &reach.limits).await?;
     let head = load_head(store, manifest, reach).await?;
     load_layers(store, head, asked, reach).await
 }

@@ -1,5 +1,6 @@
 //! Answers, and the only place that writes to stdout.
 
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -73,7 +74,8 @@ fn ascii_safe(text: &str) -> String {
         if c != '\n' && manifest_bundle::escape::is_unsafe(c) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
-                out.push_str(&format!("\\u{unit:04x}"));
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
             }
         } else {
             out.push(c);
@@ -85,7 +87,7 @@ fn ascii_safe(text: &str) -> String {
 /// Writes a value as block YAML; every string is double-quoted, which is what JSON strings are in YAML.
 fn yaml(value: &Value, indent: usize) -> String {
     let pad = " ".repeat(indent);
-    match value {
+    let lines: Vec<String> = match value {
         Value::Object(members) if !members.is_empty() => members
             .iter()
             .map(|(key, member)| {
@@ -100,8 +102,9 @@ fn yaml(value: &Value, indent: usize) -> String {
             .iter()
             .map(|item| format!("\n{pad}-{}", nested(item, indent)))
             .collect(),
-        other => other.to_string(),
-    }
+        other => return other.to_string(),
+    };
+    lines.concat()
 }
 
 /// Writes a member's or item's value behind its `:` or `-`.

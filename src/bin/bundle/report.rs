@@ -48,20 +48,23 @@ pub(crate) fn failure(error: &Error, format: Format) -> ExitCode {
 /// Writes `error: message`, the findings where there are several, and the hint on a paragraph of its own.
 fn text(error: &Error) -> String {
     let detail = error.detail();
-    let mut text = String::new();
+    let mut lines = Vec::new();
     if detail.findings.len() > 1 {
         for finding in &detail.findings {
-            text.push_str(&format!("{finding}\n"));
-            if let Some(hint) = &finding.hint {
-                text.push_str(&format!("  hint: {}\n", shown(hint)));
-            }
+            lines.push(finding.to_string());
+            lines.extend(
+                finding
+                    .hint
+                    .as_ref()
+                    .map(|hint| format!("  hint: {}", shown(hint))),
+            );
         }
     }
-    text.push_str(&format!("error: {}", error.message()));
+    lines.push(format!("error: {}", error.message()));
     if let Some(hint) = &detail.hint {
-        text.push_str(&format!("\n\nhint: {hint}"));
+        lines.push(format!("\nhint: {hint}"));
     }
-    text
+    lines.join("\n")
 }
 
 /// Returns the members of the JSON error; those that do not apply are absent.

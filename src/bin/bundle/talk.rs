@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use manifest_bundle::escape::shown_lines;
 use manifest_bundle::store::registry::Event;
 
@@ -17,7 +18,7 @@ struct Inner {
     quiet: bool,
     verbose: u8,
     terminal: bool,
-    bar: indicatif::ProgressBar,
+    bar: ProgressBar,
 }
 
 impl Talk {
@@ -29,7 +30,7 @@ impl Talk {
                 quiet,
                 verbose,
                 terminal,
-                bar: indicatif::ProgressBar::hidden(),
+                bar: ProgressBar::hidden(),
             }),
         }
     }
@@ -67,19 +68,33 @@ impl Talk {
         });
     }
 
-    /// Shows progress of `bytes` in all, on a terminal and when there is much to do; drop it to clear the line.
-    pub(crate) fn progress(&self, what: &str, bytes: u64) -> indicatif::ProgressBar {
+    /// Shows how far a transfer of `bytes` is, on a terminal and when there is much to do, until the guard is dropped.
+    pub(crate) fn progress(&self, what: &'static str, bytes: u64) -> Progress {
         const LONG: u64 = 4 * 1024 * 1024;
-        if self.inner.quiet || !self.inner.terminal || bytes < LONG {
-            return indicatif::ProgressBar::hidden();
+        let bar = &self.inner.bar;
+        if !self.inner.quiet && self.inner.terminal && bytes >= LONG {
+            let style = ProgressStyle::with_template(
+                "{prefix} {bar:30} {bytes}/{total_bytes} {bytes_per_sec}",
+            );
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar.reset();
+            bar.set_length(bytes);
+            bar.set_prefix(what);
+            bar.set_draw_target(ProgressDrawTarget::stderr());
         }
-        let bar = indicatif::ProgressBar::new(bytes);
-        if let Ok(style) = indicatif::ProgressStyle::with_template(
-            "{prefix} {bar:30} {bytes}/{total_bytes} {bytes_per_sec}",
-        ) {
-            bar.set_style(style);
-        }
-        bar.set_prefix(what.to_owned());
-        bar
+        Progress(bar.clone())
+    }
+}
+
+/// Takes the progress line away when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+        self.0.set_draw_target(ProgressDrawTarget::hidden());
     }
 }

@@ -97,6 +97,10 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         ReferrersMode::Count
     };
     let options = copy_options(&destination_reach, args.transfer.concurrency, mode);
+    // Every byte is received and then sent.
+    let _progress = settings
+        .talk
+        .progress("copy", total_size(&manifest).saturating_mul(2));
     let is_there = missing.is_empty() && !tags.is_empty();
     let copied = if is_there {
         copy::referrers(

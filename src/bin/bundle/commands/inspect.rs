@@ -9,7 +9,6 @@ use manifest_bundle::objects::Summary;
 use manifest_bundle::oci::{Manifest, ManifestBlob};
 use manifest_bundle::ops::load::{self, Asked, Loaded};
 use manifest_bundle::reference::Location;
-use manifest_bundle::store;
 use manifest_bundle::validate::{self, Options};
 use manifest_bundle::{Error, Result};
 use serde_json::{Value, json};
@@ -44,13 +43,12 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
     let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
     if args.metadata_only {
-        let manifest =
-            store::fetch_manifest(opened.store.as_ref(), &opened.name, &reach.limits).await?;
+        let manifest = opened.manifest(&reach).await?;
         return from_manifest(&opened, &manifest);
     }
     let loaded = load::verify(
         opened.store.as_ref(),
-        &opened.name,
+        opened.manifest(&reach).await?,
         &Asked::default(),
         &reach,
     )

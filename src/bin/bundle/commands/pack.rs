@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         left_out: Some(packed.left_out.clone()),
     };
     if args.dry_run {
-        return dry_run(&packed, record, &output);
+        return Ok(dry_run(&packed, record, &output));
     }
     match output {
         Location::Stream => {
@@ -195,7 +195,7 @@ fn write_layout(layout: &Layout, packed: &Packed, tag: &Tag, settings: &Settings
 }
 
 /// Answers with the manifest and where it would be.
-fn dry_run(packed: &Packed, mut record: Record, output: &Location) -> Result<Answer> {
+fn dry_run(packed: &Packed, mut record: Record, output: &Location) -> Answer {
     record.reference = match output {
         Location::Layout { path, .. } => format!("oci:{}@{}", path.display(), record.digest),
         Location::Path(path) | Location::Archive { path, .. } => {
@@ -203,10 +203,7 @@ fn dry_run(packed: &Packed, mut record: Record, output: &Location) -> Result<Ans
         }
         Location::Stream | Location::Registry(_) => format!("oci-archive:-@{}", record.digest),
     };
-    Ok(dry_run_answer(
-        packed.image.manifest.bytes.as_ref(),
-        &record,
-    ))
+    dry_run_answer(packed.image.manifest.bytes.as_ref(), &record)
 }
 
 /// Makes the answer of a dry run: the manifest, then the pinned reference.

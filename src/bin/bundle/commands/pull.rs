@@ -11,6 +11,7 @@ use manifest_bundle::store::{archive, layout::Layout};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Kind, Result};
 
+use super::push::total_size;
 use super::record::Record;
 use super::source::{self, PackArgs};
 use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
@@ -80,7 +81,10 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         tag: opened.tag.clone(),
         expectations: args.expect.expectations(),
     };
-    let loaded = load::load(opened.store.as_ref(), &opened.name, &asked, &reach).await?;
+    let manifest = opened.manifest(&reach).await?;
+    let progress = settings.talk.progress("pull", total_size(&manifest));
+    let loaded = load::load(opened.store.as_ref(), manifest, &asked, &reach).await?;
+    drop(progress);
     let digest = loaded.image.manifest.descriptor.digest;
     let mut record = Record::of_store(opened.store.as_ref(), digest, opened.tag.as_ref());
     record.size = Some(loaded.image.size());

@@ -8,7 +8,7 @@ use manifest_bundle::ops::destination::Destination;
 use manifest_bundle::ops::load;
 use manifest_bundle::ops::open::Reach;
 use manifest_bundle::reference::Location;
-use manifest_bundle::store::{self, Store};
+use manifest_bundle::store::Store;
 use manifest_bundle::tag::Tag;
 use manifest_bundle::version::Version;
 use manifest_bundle::{Error, Kind, Result};
@@ -60,8 +60,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             .hint(format!("for Docker Hub write `docker.io/{0}`; for a file use `bundle pack -o` or `bundle copy`", args.destination)));
     }
     let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
-    let manifest =
-        store::fetch_manifest(opened.store.as_ref(), &opened.name, &reach.limits).await?;
+    let manifest = opened.manifest(&reach).await?;
     let metadata = match &opened.packed {
         Some(packed) => packed.bundle.metadata.clone(),
         None => metadata(opened.store.as_ref(), manifest.clone(), &reach).await?,
@@ -94,6 +93,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let missing = tags_to_set(to, &tags, digest, args.force, settings).await?;
     if !missing.is_empty() {
         let options = copy_options(&reach, args.transfer.concurrency, ReferrersMode::Ignore);
+        let _progress = settings.talk.progress("push", size);
         let copied = copy::copy(opened.store.as_ref(), &manifest, to, &missing, &options).await?;
         settings.talk.say(summary(&copied));
     }

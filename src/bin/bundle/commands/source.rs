@@ -9,11 +9,12 @@ use manifest_bundle::content::{Content, Spool};
 use manifest_bundle::directory::{self, ReadOptions};
 use manifest_bundle::image::{Format as ImageFormat, PackOptions};
 use manifest_bundle::limits::Ceiling;
+use manifest_bundle::oci::ManifestBlob;
 use manifest_bundle::ops::open::{self, Place, Reach};
 use manifest_bundle::ops::pack::{self, PackRequest, Packed};
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::reference::{Entry, Location};
-use manifest_bundle::store::{Name, Store};
+use manifest_bundle::store::{self, Name, Store};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Kind, Result};
 
@@ -22,6 +23,7 @@ use crate::settings::{self, Settings};
 
 /// How a directory is packed; commands that only read take the defaults.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct PackArgs {
     #[command(flatten)]
     pub(super) identity: IdentityArgs,
@@ -137,6 +139,13 @@ pub(super) struct Opened {
     pub(super) tag: Option<Tag>,
     /// What was packed, where the source is a directory.
     pub(super) packed: Option<Packed>,
+}
+
+impl Opened {
+    /// Fetches the manifest that is meant: the one look at a tag (P4).
+    pub(super) async fn manifest(&self, reach: &Reach) -> Result<ManifestBlob> {
+        store::fetch_manifest(self.store.as_ref(), &self.name, &reach.limits).await
+    }
 }
 
 /// Opens a source as a store; a directory is packed into memory.

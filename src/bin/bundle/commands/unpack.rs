@@ -5,6 +5,7 @@ use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::reference::Location;
 
 use super::pull::{self, WriteArgs};
+use super::push::total_size;
 use super::record::Record;
 use super::source::{self, PackArgs};
 use crate::args::{AccessArgs, ExpectationArgs, word};
@@ -38,7 +39,10 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         tag: opened.tag.clone(),
         expectations: args.expect.expectations(),
     };
-    let loaded = load::load(opened.store.as_ref(), &opened.name, &asked, &reach).await?;
+    let manifest = opened.manifest(&reach).await?;
+    let progress = settings.talk.progress("pull", total_size(&manifest));
+    let loaded = load::load(opened.store.as_ref(), manifest, &asked, &reach).await?;
+    drop(progress);
     let mut record = Record::of_store(
         opened.store.as_ref(),
         loaded.image.manifest.descriptor.digest,

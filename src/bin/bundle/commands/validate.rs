@@ -111,7 +111,7 @@ async fn report(args: &Args, settings: &Settings) -> Result<Report> {
     let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
     let loaded = match load::verify(
         opened.store.as_ref(),
-        &opened.name,
+        opened.manifest(&reach).await?,
         &Asked::default(),
         &reach,
     )

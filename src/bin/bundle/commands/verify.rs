@@ -6,7 +6,7 @@ use manifest_bundle::metadata::Metadata;
 use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::ops::open::Reach;
 use manifest_bundle::reference::Location;
-use manifest_bundle::store::{self, Name};
+use manifest_bundle::store::Name;
 use manifest_bundle::{Error, Kind, Result};
 use serde_json::{Value, json};
 
@@ -50,7 +50,13 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let (mut record, mut checks) = if args.metadata_only {
         metadata_only(&opened, &asked, &reach).await?
     } else {
-        let loaded = load::verify(opened.store.as_ref(), &opened.name, &asked, &reach).await?;
+        let loaded = load::verify(
+            opened.store.as_ref(),
+            opened.manifest(&reach).await?,
+            &asked,
+            &reach,
+        )
+        .await?;
         let digest = loaded.image.manifest.descriptor.digest;
         let mut record = Record::of_store(opened.store.as_ref(), digest, opened.tag.as_ref());
         record.size = Some(loaded.image.size());
@@ -95,8 +101,7 @@ async fn metadata_only(
     asked: &Asked,
     reach: &Reach,
 ) -> Result<(Record, Vec<Check>)> {
-    let manifest =
-        store::fetch_manifest(opened.store.as_ref(), &opened.name, &reach.limits).await?;
+    let manifest = opened.manifest(reach).await?;
     let place = opened.store.place();
     let oci = image::manifest_of(&manifest).map_err(|error| error.at(&place))?;
     let copies = image::identify(oci, None).map_err(|error| error.at(&place))?;
