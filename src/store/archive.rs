@@ -99,7 +99,7 @@ pub fn write(memory: &Memory, out: &mut dyn Write) -> Result<()> {
         )?;
     }
     let manifests = memory
-        .roots()
+        .roots()?
         .iter()
         .map(|(tag, descriptor)| entry(descriptor, tag.as_ref()))
         .collect();

@@ -191,6 +191,10 @@ impl Store for Layout {
     }
 
     async fn push_blob(&self, descriptor: &Descriptor, content: &Content) -> Result<()> {
+        if content.len() != descriptor.size {
+            let (size, found) = (descriptor.size, content.len());
+            return Err(Error::mismatch("size of the blob", size, found).digest(descriptor.digest));
+        }
         self.files.push(&descriptor.digest, content)
     }
 

@@ -99,10 +99,15 @@ impl Memory {
     }
 
     /// Returns every tag with the manifest that it names, and every manifest that nothing names, for a layout's index.
-    pub fn roots(&self) -> Vec<(Option<Tag>, Descriptor)> {
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Io`](crate::error::Kind::Io) when a manifest of an archive cannot be read, [`Kind::Limit`](crate::error::Kind::Limit) when it is too large for one.
+    pub fn roots(&self) -> Result<Vec<(Option<Tag>, Descriptor)>> {
+        let manifests = self.manifests()?;
         let held = self.held();
         let describe = |digest: &Digest| {
-            let raw = held.manifests.get(digest)?;
+            let raw = manifests.get(digest)?;
             Some(Descriptor::new(
                 &raw.media_type,
                 *digest,
@@ -113,17 +118,46 @@ impl Memory {
             .tags
             .iter()
             .filter_map(|(tag, digest)| Some((Some(tag.clone()), describe(digest)?)));
-        let children: Vec<Digest> = held
-            .manifests
+        let children: Vec<Digest> = manifests
             .values()
             .flat_map(|raw| children(&raw.bytes))
             .collect();
-        let loose = held.manifests.keys().filter(|digest| {
+        let loose = manifests.keys().filter(|digest| {
             !held.tags.values().any(|d| d == *digest) && !children.contains(digest)
         });
-        tagged
+        Ok(tagged
             .chain(loose.filter_map(|digest| Some((None, describe(digest)?))))
-            .collect()
+            .collect())
+    }
+
+    /// Returns every manifest, also those that an archive's index lists and that came as blobs.
+    fn manifests(&self) -> Result<BTreeMap<Digest, RawManifest>> {
+        let held = self.held();
+        let mut manifests = held.manifests.clone();
+        for (digest, media_type) in &held.media_types {
+            let Some(blob) = held.blobs.get(digest) else {
+                continue;
+            };
+            if !manifests.contains_key(digest) {
+                manifests.insert(*digest, self.raw(blob, media_type)?);
+            }
+        }
+        Ok(manifests)
+    }
+
+    /// Reads a blob as a manifest, unchecked but for its size.
+    fn raw(&self, blob: &Content, media_type: &str) -> Result<RawManifest> {
+        let max = Ceiling::Manifest.default_value();
+        if blob.len() > max {
+            return Err(Error::limit(Ceiling::Manifest, max, blob.len()).at(&self.place));
+        }
+        let bytes = blob
+            .to_bytes()
+            .map_err(|error| Error::io("cannot read", Path::new(&self.place), error))?;
+        Ok(RawManifest {
+            bytes,
+            media_type: media_type.to_owned(),
+        })
     }
 
     /// A panic elsewhere cannot leave the maps half changed, so a poisoned lock is as good as another.
@@ -164,17 +198,7 @@ impl Store for Memory {
                 held.media_types.get(&digest).cloned().unwrap_or_default(),
             )
         };
-        if blob.len() > Ceiling::Manifest.default_value() {
-            return Err(Error::limit(
-                Ceiling::Manifest,
-                Ceiling::Manifest.default_value(),
-                blob.len(),
-            )
-            .at(&self.place));
-        }
-        let bytes = blob
-            .to_bytes()
-            .map_err(|error| Error::io("cannot read", Path::new(&self.place), error))?;
+        let raw = self.raw(&blob, &media_type)?;
         // The caller of a tag cannot check the digest, and an archive may lie.
         let found = blob
             .digest(digest.hasher())
@@ -182,7 +206,7 @@ impl Store for Memory {
         if found != digest {
             return Err(Error::mismatch("digest of the manifest", digest, found).at(&self.place));
         }
-        Ok(RawManifest { bytes, media_type })
+        Ok(raw)
     }
 
     async fn tagged(&self, tag: &Tag) -> Result<Option<Digest>> {
@@ -203,6 +227,19 @@ impl Store for Memory {
     }
 
     async fn push_blob(&self, descriptor: &Descriptor, content: &Content) -> Result<()> {
+        if content.len() != descriptor.size {
+            let (size, found) = (descriptor.size, content.len());
+            return Err(Error::mismatch("size of the blob", size, found).digest(descriptor.digest));
+        }
+        let found = content
+            .digest(descriptor.digest.hasher())
+            .map_err(|error| Error::io("cannot read", Path::new(&self.place), error))?;
+        if found != descriptor.digest {
+            return Err(
+                Error::mismatch("digest of the blob", descriptor.digest, found)
+                    .digest(descriptor.digest),
+            );
+        }
         self.put_blob(descriptor.digest, content.clone());
         Ok(())
     }
@@ -217,7 +254,7 @@ impl Store for Memory {
     }
 
     async fn referrers(&self, digest: &Digest, artifact_type: Option<&str>) -> Result<Referrers> {
-        let raws: Vec<RawManifest> = self.held().manifests.values().cloned().collect();
+        let raws: Vec<RawManifest> = self.manifests()?.into_values().collect();
         Ok(Referrers {
             descriptors: referring(&raws, digest, artifact_type),
             fallback: false,
