@@ -12,6 +12,7 @@ use manifest_bundle::store::{Store as _, archive};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Kind, Result};
 
+use super::push::{all_tags, tags_to_set};
 use super::record::Record;
 use super::source::{self, PackArgs};
 use crate::args::word;
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     /// Say what the bundle would be, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Replace the file if it exists
+    /// Replace the file if it exists; in a layout, let a version's tag name another bundle than before
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -114,6 +115,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
                     digest: None,
                 },
         } => {
+            all_tags(Some(&name), &[], &packed.bundle.metadata.version)?;
             write_archive(&path, &packed, &name, args)?;
             record.reference = format!("oci-archive:{}@{digest}", path.display());
             record.tag = Some(name.to_string());
@@ -123,8 +125,9 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             entry: Entry { name, digest: None },
         } => {
             let tag = name.unwrap_or(version_tag);
+            all_tags(Some(&tag), &[], &packed.bundle.metadata.version)?;
             let layout = Layout::open_or_create(&path, &settings.limits)?;
-            write_layout(&layout, &packed, &tag, settings)?;
+            write_layout(&layout, &packed, &tag, args.force, settings)?;
             record.reference = format!("{}@{digest}", layout.place());
             record.tag = Some(tag.to_string());
         }
@@ -177,16 +180,21 @@ fn is_inside(file: &Path, directory: &Path) -> bool {
     }
 }
 
-/// Puts the image into a layout under a tag.
-fn write_layout(layout: &Layout, packed: &Packed, tag: &Tag, settings: &Settings) -> Result<()> {
+/// Puts the image into a layout under a tag; a version's tag does not move by itself there either.
+fn write_layout(
+    layout: &Layout,
+    packed: &Packed,
+    tag: &Tag,
+    force: bool,
+    settings: &Settings,
+) -> Result<()> {
     let memory = Memory::of_image("memory", &packed.image, None)?;
-    let work = super::push::put(
-        &memory,
-        &packed.image.manifest,
-        layout,
-        std::slice::from_ref(tag),
-        settings,
-    );
+    let manifest = &packed.image.manifest;
+    let work = async {
+        let digest = manifest.descriptor.digest;
+        let tags = tags_to_set(layout, std::slice::from_ref(tag), digest, force, settings).await?;
+        super::push::put(&memory, manifest, layout, &tags, settings).await
+    };
     tokio::runtime::Builder::new_current_thread()
         .build()
         .map_err(|error| Error::new(Kind::Io, format!("cannot start: {error}")))?

@@ -114,6 +114,9 @@ pub(super) async fn write(
     let version_tag = Tag::of_version(&bundle.metadata.version)
         .map_err(|invalid| invalid.of_kind(Kind::Invalid))?;
     let tag = tag.cloned().unwrap_or(version_tag);
+    if let Location::Layout { entry, .. } | Location::Archive { entry, .. } = &output {
+        super::push::all_tags(entry.name.as_ref(), &[], &bundle.metadata.version)?;
+    }
     match output {
         Location::Path(path) if path.extension().is_none_or(|kind| kind != "tar") => {
             write_directory(&path, loaded, args, settings).await

@@ -159,7 +159,7 @@ pub(super) fn location_tag(location: &Location) -> Option<Tag> {
 }
 
 /// Returns every tag that the bundle shall have: the named one or the version's, then the others.
-fn all_tags(named: Option<&Tag>, others: &[Tag], version: &Version) -> Result<Vec<Tag>> {
+pub(super) fn all_tags(named: Option<&Tag>, others: &[Tag], version: &Version) -> Result<Vec<Tag>> {
     let first = match named {
         Some(tag) => tag.clone(),
         None => Tag::of_version(version).map_err(|invalid| invalid.of_kind(Kind::Usage))?,
