@@ -17,13 +17,30 @@ use args::Cli;
 fn main() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,
-        Err(error) => return report::usage(&error),
+        Err(error) => return report::usage(&error, wants_machine_format()),
     };
     let format = cli.common.format;
     match commands::run(cli) {
         Ok(answer) => output::print(&answer, format),
         Err(error) => report::failure(&error, format),
     }
+}
+
+/// Tells whether arguments that could not be parsed ask for an answer for machines.
+fn wants_machine_format() -> bool {
+    let arguments: Vec<String> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .take_while(|argument| argument != "--")
+        .collect();
+    let is_machine = |format: &str| ["json", "yaml"].contains(&format);
+    let after = arguments.iter().skip(1).map(String::as_str);
+    arguments
+        .iter()
+        .zip(after)
+        .any(|(flag, value)| flag == "--format" && is_machine(value))
+        || arguments
+            .iter()
+            .any(|argument| argument.strip_prefix("--format=").is_some_and(is_machine))
 }
 
 /// Parses the arguments; linked as `kubectl-bundle`, help texts say `kubectl bundle`.

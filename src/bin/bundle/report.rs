@@ -111,14 +111,25 @@ pub(crate) fn finding(finding: &Finding) -> Value {
     })
 }
 
-/// Prints what the argument parser says: help on stdout with 0, anything else on stderr with 2.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+/// Prints what the argument parser says: help on stdout with 0, anything else on stderr with 2, as JSON for machines.
+pub(crate) fn usage(error: &clap::Error, for_machines: bool) -> ExitCode {
     let is_help = !error.use_stderr();
     let rendered = error.render();
     if is_help {
         // Help is this tool's own text and may be coloured.
         let _ = write!(anstream::stdout(), "{}", rendered.ansi());
         return ExitCode::SUCCESS;
+    }
+    if for_machines {
+        let text = rendered.to_string();
+        // The usage line and the way to the help are for people.
+        let end = ["\n\nUsage:", "\n\nFor more information"]
+            .iter()
+            .filter_map(|after| text.find(after))
+            .min();
+        let message = end.and_then(|end| text.get(..end)).unwrap_or(&text);
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        return failure(&Error::usage(message.trim_end()), Format::Json);
     }
     // What the caller typed is in the message: it is escaped, and so comes without colour.
     let _ = write!(std::io::stderr(), "{}", shown_lines(&rendered.to_string()));
