@@ -146,9 +146,22 @@ impl Reply {
                 .hint("the registry, or a proxy before it, refuses this size")
                 .into(),
             _ if has("DIGEST_INVALID") || has("SIZE_INVALID") => error(Kind::Mismatch).into(),
+            400 if self.head.url.scheme() == "http" && wants_tls(&self.body) => {
+                error(Kind::Protocol)
+                    .hint("it speaks HTTPS: name its authority with --ca-file, or give --insecure; not --plain-http")
+                    .into()
+            }
             _ => error(Kind::Protocol).into(),
         }
     }
+}
+
+/// Recognises the words with which Go's server and nginx refuse plain HTTP on a port for HTTPS.
+fn wants_tls(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body).to_ascii_lowercase();
+    ["to an https server", "sent to https port"]
+        .iter()
+        .any(|words| text.contains(words))
 }
 
 /// Says that the server counts requests and has counted enough.
