@@ -8,12 +8,15 @@
     reason = "a test fails by a panic and talks on stderr"
 )]
 
+mod clients;
 mod credential_files;
 mod floors;
 mod harness;
 mod malo;
 mod mock_registry;
+mod real;
 mod registry;
 mod spec;
+mod store_contract;
 mod support;
 mod validate;

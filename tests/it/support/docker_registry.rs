@@ -18,6 +18,8 @@ use super::{Certs, Http, tools};
 pub(crate) const USER: &str = "alice";
 /// Has characters in it that every encoding must get right.
 pub(crate) const PASSWORD: &str = "corr%ct:horse/9";
+/// Where servers listen if nothing else is said.
+const LOOPBACK: &str = "127.0.0.1";
 const HTPASSWD: &str = "alice:$2b$05$Zq8sVh0uN3rT1yXbW5cKeOclm5Os6AXG03jqdj0SegcIDqaa7/WzG\n";
 
 /// A registry at work; dropped, it is stopped and its storage is gone.
@@ -60,25 +62,32 @@ impl DockerRegistry {
     /// As `open`, but always our own, for tests that read its log or its storage.
     #[track_caller]
     pub(crate) fn local() -> Self {
-        Self::start(false, false)
+        Self::start(LOOPBACK, false, false)
+    }
+
+    /// As `local`, on the other loopback address; none where this machine has no IPv6.
+    #[track_caller]
+    pub(crate) fn ipv6() -> Option<Self> {
+        let there = std::net::TcpListener::bind("[::1]:0").is_ok();
+        there.then(|| Self::start("[::1]", false, false))
     }
 
     /// Basic authentication, over plain HTTP.
     #[track_caller]
     pub(crate) fn htpasswd() -> Self {
-        Self::start(true, false)
+        Self::start(LOOPBACK, true, false)
     }
 
     /// TLS with a certificate of an authority of its own, open to everyone.
     #[track_caller]
     pub(crate) fn tls() -> Self {
-        Self::start(false, true)
+        Self::start(LOOPBACK, false, true)
     }
 
     /// Basic authentication over TLS.
     #[track_caller]
     pub(crate) fn htpasswd_tls() -> Self {
-        Self::start(true, true)
+        Self::start(LOOPBACK, true, true)
     }
 
     /// `host:port`.
@@ -155,7 +164,7 @@ impl DockerRegistry {
     }
 
     #[track_caller]
-    fn start(htpasswd: bool, tls: bool) -> Self {
+    fn start(address: &str, htpasswd: bool, tls: bool) -> Self {
         let tool = tools::docker_registry();
         let directory = tempfile::Builder::new()
             .prefix("registry-")
@@ -167,7 +176,11 @@ impl DockerRegistry {
         }
         std::fs::write(directory.path().join("htpasswd"), HTPASSWD).unwrap();
         let config = directory.path().join("config.yml");
-        std::fs::write(&config, configuration(directory.path(), htpasswd, tls)).unwrap();
+        std::fs::write(
+            &config,
+            configuration(directory.path(), address, htpasswd, tls),
+        )
+        .unwrap();
 
         let mut child = Command::new(&tool.program)
             .arg("serve")
@@ -182,18 +195,19 @@ impl DockerRegistry {
             .unwrap_or_else(|e| panic!("{}: {e}", tool.program.display()));
         let access = Lines::of(child.stdout.take().unwrap());
         let log = Lines::of(child.stderr.take().unwrap());
-        let started = log.wait_for(|lines| lines.iter().any(|line| port_in(line).is_some()));
+        let started =
+            log.wait_for(|lines| lines.iter().any(|line| port_in(line, address).is_some()));
         let port = started.and_then(|lines| {
             lines
                 .iter()
-                .find_map(|line| port_in(line).map(str::to_owned))
+                .find_map(|line| port_in(line, address).map(str::to_owned))
         });
         let Some(port) = port else {
             let _ = child.kill();
             panic!("docker-registry does not start:\n{}", log.all().join("\n"));
         };
         Self {
-            host: format!("127.0.0.1:{port}"),
+            host: format!("{address}:{port}"),
             own: Some(Own {
                 http: Http::new(certs.as_ref().map(|certs| certs.ca.as_str())),
                 child,
@@ -220,7 +234,7 @@ impl Drop for Own {
     }
 }
 
-fn configuration(directory: &Path, htpasswd: bool, tls: bool) -> String {
+fn configuration(directory: &Path, address: &str, htpasswd: bool, tls: bool) -> String {
     let at = directory.display();
     let certificate = format!("certificate: {at}/certs/server.crt, key: {at}/certs/server.key");
     let tls = if tls {
@@ -238,7 +252,7 @@ storage:
   delete: {{enabled: true}}
   maintenance: {{uploadpurging: {{enabled: false}}}}
 http:
-  addr: 127.0.0.1:0
+  addr: \"{address}:0\"
   secret: not-a-secret
 {tls}
 {auth}
@@ -247,8 +261,9 @@ http:
 }
 
 /// The port in the line with which the server says that it is ready.
-fn port_in(line: &str) -> Option<&str> {
-    let rest = line.split_once("listening on 127.0.0.1:")?.1;
+fn port_in<'a>(line: &'a str, address: &str) -> Option<&'a str> {
+    let rest = line.split_once("listening on ")?.1;
+    let rest = rest.strip_prefix(address)?.strip_prefix(':')?;
     rest.split(|c: char| !c.is_ascii_digit()).next()
 }
 
