@@ -19,6 +19,7 @@ mod manifest;
 mod proxy;
 mod realm;
 mod referrers;
+mod resolve;
 mod retry;
 mod session;
 mod tags;
@@ -26,8 +27,9 @@ mod time;
 mod token;
 mod transport;
 mod upload;
+mod warning;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,9 +58,12 @@ use answer::Reply;
 use auth::{Actions, Scope};
 use body::Body;
 use http::Request;
-use retry::Attempts;
+use retry::{Attempts, Failure};
 use session::Session;
 use upload::Upload;
+
+/// How often something that was just written is looked for again.
+const LOOKS: u32 = 3;
 
 /// A repository of a registry, as a [`Store`].
 #[derive(Debug, Clone)]
@@ -75,6 +80,8 @@ struct Kept {
     writes: AtomicBool,
     /// Uploads that the registry began when it was asked to mount.
     uploads: Mutex<HashMap<Digest, Upload>>,
+    /// What was just written, as paths: a registry may need a moment until it finds it.
+    written: Mutex<HashSet<String>>,
 }
 
 impl Registry {
@@ -144,8 +151,42 @@ impl Registry {
         }
     }
 
+    /// Sends a request; what was just written and is not found is asked for again.
     async fn exchange(&self, request: &Request) -> Result<Reply> {
-        self.session.exchange(request, &mut self.attempts()).await
+        let mut attempts = self.attempts();
+        let mut looks = 0_u32;
+        loop {
+            let reply = self.session.exchange(request, &mut attempts).await?;
+            let is_reading = request.method == Method::GET || request.method == Method::HEAD;
+            if reply.status().as_u16() != 404
+                || !is_reading
+                || looks >= LOOKS
+                || !self.is_written(&request.url)
+            {
+                return Ok(reply);
+            }
+            looks = looks.saturating_add(1);
+            let failure = reply.refused(request.doing, &self.session.settings.time);
+            attempts.again(Failure::passing(failure.error)).await?;
+        }
+    }
+
+    /// Notes that something can be found at a path below the repository.
+    fn note_written(&self, path: &str) {
+        let path = format!(
+            "{}{}/{path}",
+            self.session.base.path(),
+            self.repository.path()
+        );
+        let written = &self.kept.written;
+        let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.insert(path);
+    }
+
+    fn is_written(&self, url: &Url) -> bool {
+        let written = &self.kept.written;
+        let written = written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.contains(url.path())
     }
 
     /// Turns a refusal into an error.

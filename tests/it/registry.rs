@@ -4,6 +4,7 @@ mod auth;
 mod downloads;
 mod faults;
 mod lists;
+mod tls;
 mod uploads;
 
 use std::sync::{Arc, Mutex};
@@ -70,7 +71,7 @@ impl Client {
 
     /// With deadlines that a test can wait for.
     fn impatient() -> Self {
-        Self::with(|settings| settings.timeouts.idle = Duration::from_millis(150))
+        Self::with(|settings| settings.timeouts.idle = Duration::from_millis(300))
     }
 
     /// Opens a repository; all that are opened share one access.

@@ -13,6 +13,7 @@ use crate::limits::Ceiling;
 use super::location::shown_origin;
 use super::retry::{Again, Failure, RETRY_AFTER_MAX, retry_after};
 use super::time::Time;
+use super::transport::{PROXY_PASSWORD, SPEAKS_HTTPS};
 
 /// How much of a server's own words is shown, in bytes.
 const WORDS_MAX: usize = 1024;
@@ -127,6 +128,9 @@ impl Reply {
             String::new()
         };
         let message = format!("{doing}: {from}{}{said}", status_text(status));
+        // Servers in Go and nginx say so in words, under this status.
+        let wants_https =
+            status == 400 && self.head.url.scheme() == "http" && said.contains("HTTPS");
         let asked = self.head.retry_after(time);
         let error = |kind| Error::new(kind, message.clone());
         match status.as_u16() {
@@ -136,6 +140,7 @@ impl Reply {
                 error: error(Kind::Unreachable).retryable(),
                 again: Again::Wait(asked),
             },
+            407 => error(Kind::Unreachable).hint(PROXY_PASSWORD).into(),
             511 => error(Kind::Unreachable)
                 .hint("this network asks to sign in first (a captive portal)")
                 .into(),
@@ -145,6 +150,7 @@ impl Reply {
             413 => error(Kind::Protocol)
                 .hint("the registry, or a proxy before it, refuses this size")
                 .into(),
+            _ if wants_https => error(Kind::Protocol).hint(SPEAKS_HTTPS).into(),
             _ if has("DIGEST_INVALID") || has("SIZE_INVALID") => error(Kind::Mismatch).into(),
             400 if self.head.url.scheme() == "http" && wants_tls(&self.body) => {
                 error(Kind::Protocol)
@@ -341,6 +347,7 @@ mod tests {
             (403, "DENIED", Kind::Denied, false),
             (404, "MANIFEST_UNKNOWN", Kind::NotFound, false),
             (405, "UNSUPPORTED", Kind::Protocol, false),
+            (407, "X", Kind::Unreachable, false),
             (408, "X", Kind::Unreachable, true),
             (409, "X", Kind::Protocol, false),
             (413, "SIZE_INVALID", Kind::Protocol, false),

@@ -138,6 +138,9 @@ impl Session {
             };
             let response = self.transmit(client, &method, &url, headers, body).await?;
             let head = head_of(&response, url.clone(), away)?;
+            if is_own && !away {
+                self.hear(&head.headers);
+            }
             let status = head.status;
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
                 let incoming = Incoming::new(response, self.settings.timeouts);

@@ -114,6 +114,10 @@ impl Registry {
             return Ok(reply.header(&OCI_SUBJECT).is_some());
         }
         check_digest_header(&reply, &digest)?;
+        self.note_written(&format!("manifests/{digest}"));
+        if let Name::Tag(tag) = name {
+            self.note_written(&format!("manifests/{tag}"));
+        }
         if reply.status().as_u16() != 201 && self.look_up(name).await? != Some(digest) {
             return Err(Error::protocol(format!(
                 "the registry took the manifest ({}) but does not have it",

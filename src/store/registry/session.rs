@@ -21,7 +21,9 @@ use super::auth::Auth;
 use super::event::Events;
 use super::location::is_private;
 use super::proxy::Routes;
+use super::resolve;
 use super::retry::Attempts;
+use super::warning::Warnings;
 
 /// The largest head of an answer, in bytes.
 pub(super) const HEAD_MAX: u32 = 64 * 1024;
@@ -33,6 +35,7 @@ pub(super) struct Session {
     pub(super) base: Url,
     pub(super) settings: Arc<AccessSettings>,
     pub(super) auth: Auth,
+    pub(super) warnings: Warnings,
     own: reqwest::Client,
     /// Made when it is needed: reading the system's certificates takes time.
     other: OnceLock<reqwest::Client>,
@@ -63,10 +66,11 @@ impl Session {
         let private = Arc::new(AtomicBool::new(is_private(&base)));
         Ok(Self {
             registry: registry.clone(),
-            own: client(settings, plain, true)?,
+            own: client(settings, plain, true, resolve::Own(Arc::clone(&private)))?,
             other: OnceLock::new(),
             settings: Arc::clone(settings),
             auth: Auth::default(),
+            warnings: Warnings::default(),
             private,
             tasks: Mutex::default(),
             base,
@@ -83,7 +87,8 @@ impl Session {
         if let Some(client) = self.other.get() {
             return Ok(client);
         }
-        let client = client(&self.settings, false, false)?;
+        let resolver = resolve::Other(Arc::clone(&self.private));
+        let client = client(&self.settings, false, false, resolver)?;
         Ok(self.other.get_or_init(|| client))
     }
 
@@ -168,7 +173,12 @@ impl AccessSettings {
 }
 
 /// Makes a client; `own` is the one for the registry itself.
-fn client(settings: &AccessSettings, plain: bool, own: bool) -> Result<reqwest::Client> {
+fn client(
+    settings: &AccessSettings,
+    plain: bool,
+    own: bool,
+    resolver: impl reqwest::dns::Resolve + 'static,
+) -> Result<reqwest::Client> {
     // Fails when the program has chosen a provider before, which is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let routes = Routes::new(&settings.proxies)?;
@@ -177,6 +187,7 @@ fn client(settings: &AccessSettings, plain: bool, own: bool) -> Result<reqwest::
         .redirect(redirect::Policy::none())
         .referer(false)
         .retry(reqwest::retry::never())
+        .dns_resolver(resolver)
         .connect_timeout(settings.timeouts.connect)
         .http2_max_header_list_size(HEAD_MAX)
         // Forgets what the environment says about proxies; ours come as values.

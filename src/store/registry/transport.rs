@@ -11,7 +11,15 @@ use crate::error::{Error, Kind};
 use crate::escape::shown;
 
 use super::location::shown_origin;
+use super::resolve::PrivateNetwork;
 use super::retry::Failure;
+
+/// What to do about a server that speaks TLS on the other end of a plain connection.
+pub(super) const SPEAKS_HTTPS: &str = "if it answered HTTPS, leave out --plain-http; a registry on this machine is spoken to over HTTPS with --ca-file";
+
+/// What to do about a proxy that asks for a password.
+pub(super) const PROXY_PASSWORD: &str =
+    "put the password into the proxy's URL: http://USER:PASSWORD@HOST:PORT";
 
 /// Says that the server is silent.
 pub(super) fn too_slow(url: &Url, idle: Duration) -> Failure {
@@ -36,6 +44,9 @@ pub(super) fn failure(error: reqwest::Error, url: &Url) -> Failure {
             return tls_failure(tls, &origin);
         }
     }
+    if causes.iter().any(|cause| cause.is::<PrivateNetwork>()) {
+        return Error::protocol(format!("{origin}: {PrivateNetwork}")).into();
+    }
     for cause in &causes {
         let Some(http) = cause.downcast_ref::<hyper::Error>() else {
             continue;
@@ -44,7 +55,7 @@ pub(super) fn failure(error: reqwest::Error, url: &Url) -> Failure {
             let why = shown(&http.to_string());
             let error = Error::protocol(format!("{origin}: the answer is not HTTP: {why}"));
             return match url.scheme() {
-                "http" => error.hint("if this registry uses TLS, say --plain-http=false"),
+                "http" => error.hint(SPEAKS_HTTPS),
                 _ => error,
             }
             .into();
@@ -57,6 +68,12 @@ pub(super) fn failure(error: reqwest::Error, url: &Url) -> Failure {
         return Error::protocol(format!("{origin}: the request cannot be sent")).into();
     }
     let why = reason(&causes, error.is_connect());
+    // The type of this error is private to the library below; its text is all there is.
+    if why.contains("proxy authorization required") {
+        return unreachable("the proxy asks for a password (407)")
+            .hint(PROXY_PASSWORD)
+            .into();
+    }
     Failure::passing(unreachable(&why))
 }
 

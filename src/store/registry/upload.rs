@@ -25,8 +25,6 @@ const PIECE: u64 = 4 * 1024 * 1024;
 const CHUNK_MIN_LENGTH: HeaderName = HeaderName::from_static("oci-chunk-min-length");
 /// After this many failures a large blob is sent in pieces.
 const BROKEN: u32 = 2;
-/// How often a blob that was just written is looked for.
-const LOOKS: u32 = 3;
 
 /// An upload that was begun.
 #[derive(Debug, Clone)]
@@ -326,10 +324,9 @@ impl Registry {
             201 => Ok(check_digest_header(reply, digest)?),
             _ if reply.status().is_success() => {
                 check_digest_header(reply, digest)?;
-                for _ in 0..=LOOKS {
-                    if self.has_blob(digest).await? {
-                        return Ok(());
-                    }
+                self.note_written(&format!("blobs/{digest}"));
+                if self.has_blob(digest).await? {
+                    return Ok(());
                 }
                 Err(Error::protocol(format!(
                     "the registry took the blob ({}) but does not have it",

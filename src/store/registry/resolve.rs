@@ -1,0 +1,95 @@
+//! Names into addresses, with one rule: a registry on the public internet does not lead us into a private network.
+//!
+//! The rule is applied where a connection is made, because a name can be anything (DNS rebinding); addresses written as
+//! such are checked in `location`.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use super::location::{is_private_v4, is_private_v6};
+
+/// Resolves the registry's own name, and remembers if that leads into a private network.
+#[derive(Debug, Clone)]
+pub(super) struct Own(pub(super) Arc<AtomicBool>);
+
+impl Resolve for Own {
+    fn resolve(&self, name: Name) -> Resolving {
+        let is_private_registry = Arc::clone(&self.0);
+        Box::pin(async move {
+            let found = look_up(&name).await?;
+            if found.iter().any(is_private) {
+                is_private_registry.store(true, Ordering::Relaxed);
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Resolves the names that the registry points to.
+#[derive(Debug, Clone)]
+pub(super) struct Other(pub(super) Arc<AtomicBool>);
+
+impl Resolve for Other {
+    fn resolve(&self, name: Name) -> Resolving {
+        let is_private_registry = self.0.load(Ordering::Relaxed);
+        Box::pin(async move {
+            let mut found = look_up(&name).await?;
+            if !is_private_registry {
+                found.retain(|address| !is_private(address));
+                if found.is_empty() {
+                    return Err(PrivateNetwork.into());
+                }
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+async fn look_up(name: &Name) -> std::io::Result<Vec<SocketAddr>> {
+    // The port is put in by whoever connects.
+    Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect())
+}
+
+fn is_private(address: &SocketAddr) -> bool {
+    match address.ip() {
+        IpAddr::V4(address) => is_private_v4(address),
+        IpAddr::V6(address) => is_private_v6(address),
+    }
+}
+
+/// Says that all addresses of a name are private.
+#[derive(Debug)]
+pub(super) struct PrivateNetwork;
+
+impl fmt::Display for PrivateNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a public registry points to an address of a private network")
+    }
+}
+
+impl std::error::Error for PrivateNetwork {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_public_registry_does_not_lead_into_this_machine() {
+        let name = || "localhost".parse::<Name>().unwrap();
+        let flag = Arc::new(AtomicBool::new(false));
+        let refused = Other(Arc::clone(&flag))
+            .resolve(name())
+            .await
+            .err()
+            .unwrap();
+        assert!(refused.is::<PrivateNetwork>());
+        // A registry that is on this machine itself may.
+        assert!(Own(Arc::clone(&flag)).resolve(name()).await.is_ok());
+        assert!(flag.load(Ordering::Relaxed));
+        assert!(Other(flag).resolve(name()).await.is_ok());
+    }
+}
