@@ -54,6 +54,12 @@ fn every_file_is_part_of_the_build() {
 }
 
 #[test]
+fn every_test_over_the_corpus_has_it_in_its_name() {
+    none(&rules::corpus(&real("src")));
+    none(&rules::corpus(&real("tests")));
+}
+
+#[test]
 fn every_file_says_what_it_is_for_and_is_short_or_a_table() {
     none(&rules::shape(&real("src")));
     none(&rules::stale(&real("src")));

@@ -223,7 +223,19 @@ fn samples_are_what_they_say() {
     assert!(!text.contains("operator"), "{text}");
     let bare = Snapshot::of(bare_dir(sandbox.path("bare")));
     assert_eq!(bare.paths(), ["configmap.yaml", "deployment.yaml"]);
-    assert!(corpus().is_none_or(|directory| directory.is_dir()));
+}
+
+#[test]
+fn the_corpus_is_there_when_it_is_named() {
+    if let Some(directory) = corpus() {
+        for part in ["corpus/SOURCES.md", "cases/CASES.md", "malo/README.md"] {
+            assert!(
+                directory.join(part).is_file(),
+                "{} holds no {part}",
+                directory.display()
+            );
+        }
+    }
 }
 
 #[test]

@@ -763,7 +763,7 @@ fn the_corpus_of_links_is_read_only_when_it_is_allowed() {
     let Some(corpus) = std::env::var_os("BUNDLE_CORPUS") else {
         return;
     };
-    let tree = Path::new(&corpus).join("knative-serving-symlinks/knative-v1.23.0");
+    let tree = Path::new(&corpus).join("corpus/knative-serving-symlinks/knative-v1.23.0");
     let core = tree.join("config/core");
     refused(read_plain(&core), Kind::Unsafe, &["is a link to"]);
     refused(read_at(&core, &resolving()), Kind::Unsafe, &["outside"]);

@@ -463,11 +463,11 @@ async fn a_helper_sees_the_given_environment_and_nothing_else() {
 
 /// The shapes of a public collection, where it is at hand: which file answers what for a registry on port 5000.
 #[tokio::test]
-async fn the_collected_shapes_are_read_as_their_table_says() {
+async fn the_shapes_of_the_corpus_are_read_as_their_table_says() {
     let Some(corpus) = std::env::var_os("BUNDLE_CORPUS") else {
         return;
     };
-    let folder = std::path::Path::new(&corpus).join("../cases/50-docker-config-shapes");
+    let folder = std::path::Path::new(&corpus).join("cases/50-docker-config-shapes");
     let place = Place::new();
     let script = std::fs::read_to_string(folder.join("helpers/docker-credential-demo")).unwrap();
     place.helper("demo", &script);

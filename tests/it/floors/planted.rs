@@ -297,6 +297,24 @@ fn a_file_without_a_head_and_a_long_one_are_found() {
 }
 
 #[test]
+fn a_test_that_hides_that_it_reads_the_corpus_is_found() {
+    let path = "src/other.rs";
+    let fault = "src/other.rs:2: `f` reads the corpus without its name";
+    found(
+        rules::corpus,
+        path,
+        "fn f() {\nlet a = corpus();\n}\n",
+        &[fault],
+    );
+    found(
+        rules::corpus,
+        path,
+        "fn the_corpus_is_read() {\nlet a = corpus(); // corpus()\n}\n",
+        &[],
+    );
+}
+
+#[test]
 fn an_exception_that_is_not_needed_is_found() {
     let faults = rules::stale(&planted("src/content.rs", "//! A.\n"));
     assert!(

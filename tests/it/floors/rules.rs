@@ -102,6 +102,9 @@ const TABLES: [(&str, &str); 3] = [
     ("src/reference.rs", "half of it is the table of its tests"),
 ];
 
+/// What reads the corpus.
+const CORPUS: [&str; 2] = ["\"BUNDLE_CORPUS\"", "corpus()"];
+
 /// The floor of every module, from the groups of `src/lib.rs`.
 fn map(tree: &Tree, faults: &mut Vec<String>) -> BTreeMap<String, u32> {
     let mut map = BTreeMap::new();
@@ -286,6 +289,32 @@ pub(super) fn shape(tree: &Tree) -> Vec<String> {
             faults.push(format!(
                 "{path}: {lines} lines, more than 500, and not named as a table"
             ));
+        }
+    }
+    faults
+}
+
+/// Tests that read the corpus without saying so in their names: the filter `corpus` would not find them.
+pub(super) fn corpus(tree: &Tree) -> Vec<String> {
+    let mut faults = Vec::new();
+    let others = tree
+        .files()
+        .filter(|(path, _)| !path.starts_with("tests/it/floors"));
+    for (path, file) in others {
+        let mut function = "";
+        // The text, not the code: tests are what this is about.
+        for (line, text) in file.text.lines().enumerate() {
+            if let Some((_, rest)) = text.split_once("fn ") {
+                function = rest.split(['(', '<']).next().unwrap_or(rest);
+            }
+            let code = text.split("//").next().unwrap_or(text);
+            let reads = code.contains(CORPUS[0]) || code.contains(CORPUS[1]);
+            if reads && !path.contains("corpus") && !function.contains("corpus") {
+                faults.push(format!(
+                    "{path}:{}: `{function}` reads the corpus without its name",
+                    line + 1
+                ));
+            }
         }
     }
     faults

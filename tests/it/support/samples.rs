@@ -64,7 +64,8 @@ pub(crate) fn bare_dir(at: impl AsRef<Path>) -> PathBuf {
     at.to_owned()
 }
 
-/// The directory that `BUNDLE_CORPUS` names; tests over the corpus do nothing without it.
+/// The directory that `BUNDLE_CORPUS` names, with `corpus`, `cases` and `malo` in it; tests over the corpus do nothing
+/// without it, and have `corpus` in their names, so that one filter finds them all.
 pub(crate) fn corpus() -> Option<PathBuf> {
     std::env::var_os("BUNDLE_CORPUS").map(PathBuf::from)
 }

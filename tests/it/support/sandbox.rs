@@ -82,9 +82,10 @@ impl Sandbox {
         self.secrets.borrow_mut().push(text);
     }
 
-    /// Prepares a run of `bundle`.
+    /// Prepares a run of `bundle`, or of the build of it that `BUNDLE_TEST_BINARY` names.
     pub(crate) fn bundle<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Cmd<'_> {
-        self.program(env!("CARGO_BIN_EXE_bundle"), args)
+        let named = std::env::var_os("BUNDLE_TEST_BINARY");
+        self.program(named.unwrap_or(env!("CARGO_BIN_EXE_bundle").into()), args)
     }
 
     /// Runs `bundle` as a user would, without more ado.
