@@ -14,6 +14,7 @@
 mod destination;
 mod file;
 mod link;
+mod look;
 mod mark;
 mod place;
 mod read;
@@ -30,6 +31,7 @@ use std::sync::atomic::AtomicBool;
 use crate::bundle::Files;
 use crate::path::BundlePath;
 
+pub use look::{Found, look};
 pub use read::read;
 pub use write::{write, write_file, write_file_with};
 

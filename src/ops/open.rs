@@ -1,11 +1,11 @@
 //! Opening whatever a location names: the only match on the kinds of places.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use crate::directory::{Found, look};
+use crate::error::{Error, Result};
 use crate::escape::shown;
 use crate::limits::Limits;
 use crate::reference::{Entry, Location, Reference};
@@ -78,62 +78,49 @@ async fn open_registry(reference: &Reference, reach: &Reach) -> Result<Place> {
 
 /// Opens a path: what is there decides.
 fn open_path(path: &Path, limits: &Limits) -> Result<Place> {
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let text = shown(&path.to_string_lossy());
+    let is_objects = path
+        .extension()
+        .is_some_and(|kind| ["yaml", "yml", "json"].iter().any(|known| kind == *known));
+    let text = shown(&path.to_string_lossy());
+    match look(path)? {
+        Found::Directory => Ok(Place::Directory(path.to_owned())),
+        Found::Layout => {
+            Err(Error::usage(format!("`{text}` is an OCI layout"))
+                .hint(format!("write `oci:{text}`")))
+        }
+        Found::File(_) if is_objects => Ok(Place::Directory(path.to_owned())),
+        Found::File(content) => open_file(&content, path, &Entry::default(), limits),
+        Found::Nothing => {
             let error = Error::not_found(format!("nothing is at `{text}`"));
-            return Err(
+            Err(
                 if text.contains(['/', ':']) && !text.starts_with(['.', '/']) {
                     error.hint(format!("if you mean Docker Hub, write `docker.io/{text}`"))
                 } else {
                     error
                 },
-            );
+            )
         }
-        Err(error) => return Err(Error::io("cannot open", path, error)),
-    };
-    if metadata.is_dir() {
-        if path.join("oci-layout").is_file() {
-            let text = shown(&path.to_string_lossy());
-            return Err(Error::usage(format!("`{text}` is an OCI layout"))
-                .hint(format!("write `oci:{text}`")));
-        }
-        return Ok(Place::Directory(path.to_owned()));
-    }
-    let is_objects = path
-        .extension()
-        .is_some_and(|kind| ["yaml", "yml", "json"].iter().any(|known| kind == *known));
-    if is_objects {
-        Ok(Place::Directory(path.to_owned()))
-    } else {
-        open_archive(path, &Entry::default(), limits)
     }
 }
 
 fn open_archive(path: &Path, entry: &Entry, limits: &Limits) -> Result<Place> {
-    let file = File::open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::not_found(format!(
-            "no archive at `{}`",
-            shown(&path.to_string_lossy())
-        )),
-        _ => Error::io("cannot open", path, error),
-    })?;
-    let fail = |error| Error::io("cannot read", path, error);
-    // A pipe or a device has no length that could be trusted.
-    if !file.metadata().map_err(fail)?.is_file() {
-        return Err(Error::new(
-            Kind::Unsafe,
-            format!("`{}` is no regular file", shown(&path.to_string_lossy())),
-        ));
+    let text = shown(&path.to_string_lossy());
+    match look(path)? {
+        Found::File(content) => open_file(&content, path, entry, limits),
+        Found::Nothing => Err(Error::not_found(format!("no archive at `{text}`"))),
+        Found::Directory => Err(Error::usage(format!(
+            "`{text}` is a directory, and an archive is a file"
+        ))),
+        Found::Layout => Err(Error::usage(format!(
+            "`{text}` is an OCI layout, and an archive is a file"
+        ))
+        .hint(format!("write `oci:{text}`"))),
     }
+}
+
+fn open_file(content: &Content, path: &Path, entry: &Entry, limits: &Limits) -> Result<Place> {
     let place = format!("oci-archive:{}", shown(&path.to_string_lossy()));
-    open_content(
-        &Content::of_file(file).map_err(fail)?,
-        &place,
-        entry,
-        limits,
-    )
+    open_content(content, &place, entry, limits)
 }
 
 /// Opens an archive that was read from a stream or opened from a file.

@@ -74,7 +74,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<FrameHeader> {
     };
     if window > WINDOW_MAX {
         return Err(Error::new(
-            crate::Kind::Limit,
+            crate::error::Kind::Limit,
             format!("the zstd frame needs a window of {window} bytes, the most is {WINDOW_MAX}"),
         )
         .expected(format!("at most {WINDOW_MAX}"))
