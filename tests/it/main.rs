@@ -13,6 +13,7 @@ mod credential_files;
 mod floors;
 mod harness;
 mod malo;
+mod memory;
 mod mock_registry;
 mod real;
 mod registry;
