@@ -39,6 +39,30 @@ impl Tree {
         self.add(path, Some(mode))
     }
 
+    /// Tells whether a path, or something below it, is there.
+    pub fn has(&self, path: &BundlePath) -> bool {
+        let key = path.folded().replace('/', "\0");
+        let from = (Bound::Included(key.as_str()), Bound::Unbounded);
+        let next = self.nodes.range::<str, _>(from).next();
+        next.is_some_and(|(_, node)| {
+            node.path == *path || node.path.strip_prefix(path.as_str()).is_some()
+        })
+    }
+
+    /// Tells whether a path, or a file or directory of which it would be a part, is there.
+    pub fn has_above(&self, path: &BundlePath) -> bool {
+        let mut next = (!self.nodes.is_empty()).then(|| path.clone());
+        while let Some(path) = next {
+            let key = path.folded().replace('/', "\0");
+            let known = self.nodes.get(key.as_str());
+            if known.is_some_and(|node| node.path == path) {
+                return true;
+            }
+            next = path.parent();
+        }
+        false
+    }
+
     fn add(&mut self, path: &BundlePath, directory: Option<u32>) -> Result<bool> {
         let key = path.folded().replace('/', "\0").into_boxed_str();
         let before = (Bound::Unbounded, Bound::Excluded(&*key));
@@ -71,10 +95,10 @@ fn exclusion(
     node: &Node,
 ) -> Option<String> {
     let known = &node.path;
-    let mut folds = key.split('\0').zip(near.split('\0'));
+    let folds = key.split('\0').zip(near.split('\0'));
     let mut names = path.components().zip(known.components());
     // Over the components that they have in common where case and Unicode form are ignored.
-    while let Some((fold, near_fold)) = folds.next() {
+    for (fold, near_fold) in folds {
         let (name, known_name) = names.next()?;
         if fold != near_fold {
             return None;
@@ -131,6 +155,35 @@ mod tests {
             build(paths).unwrap();
             let reversed: Vec<&str> = paths.iter().rev().copied().collect();
             build(&reversed).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_found_by_its_directories_too() {
+        let mut tree = Tree::default();
+        for path in ["a/b/c", "a-b", "x"] {
+            tree.file(&path.parse().unwrap()).unwrap();
+        }
+        for (path, is_there) in [
+            ("a", true),
+            ("a/b", true),
+            ("a/b/c", true),
+            ("x", true),
+            ("X", false),
+            ("a/b/c/d", false),
+            ("a/c", false),
+            ("b", false),
+            ("y", false),
+        ] {
+            assert_eq!(tree.has(&path.parse().unwrap()), is_there, "{path}");
+        }
+        for (path, is_there) in [
+            ("a/b/c/d/e", true),
+            ("a/b/c", true),
+            ("a/b", false),
+            ("X", false),
+        ] {
+            assert_eq!(tree.has_above(&path.parse().unwrap()), is_there, "{path}");
         }
     }
 

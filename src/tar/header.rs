@@ -236,7 +236,7 @@ mod tests {
                 "size that is no octal",
             ),
             (
-                put(124, b"0000017\x000017\0"),
+                put(124, b"0000017\x00017\0"),
                 "size that is no octal number",
             ),
             (

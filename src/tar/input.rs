@@ -22,17 +22,19 @@ enum Source<'a> {
 
 impl<'a> Input<'a> {
     pub(super) fn stream(source: &'a mut dyn Read) -> Self {
-        Self::new(Source::Stream(source))
+        Self::new(Source::Stream(source), CHUNK)
     }
 
     pub(super) fn content(content: &Content) -> Self {
-        Self::new(Source::Content(content.reader(), content.len()))
+        // Only headers are read, and jumping throws the rest of the buffer away.
+        let source = Source::Content(content.reader(), content.len());
+        Self::new(source, 4 * BLOCK)
     }
 
-    fn new(source: Source<'a>) -> Self {
+    fn new(source: Source<'a>, buffer: usize) -> Self {
         Self {
             source,
-            buffer: vec![0; CHUNK].into(),
+            buffer: vec![0; buffer].into(),
             start: 0,
             end: 0,
             position: 0,

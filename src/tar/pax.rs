@@ -49,7 +49,7 @@ pub(super) fn local(data: &[u8]) -> Result<Local, Fault> {
             "path" if value.is_empty() => return Err("has an empty PAX `path`".into()),
             "path" => local.path = Some(value.to_vec()),
             "size" => {
-                local.size = Some(decimal(value).ok_or("has a PAX `size` that is no number")?)
+                local.size = Some(decimal(value).ok_or("has a PAX `size` that is no number")?);
             }
             _ if is_harmless(key) => {}
             _ => return Err(refused("PAX", key)),
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn path_and_size_are_taken_and_harmless_records_passed_over() {
-        let data = b"20 path=a/b\xc3\xa4.yaml\n12 size=345\n20 mtime=1.25000000\n35 SCHILY.xattr.security.x=\x01\0\0\x02bcd\n";
+        let data = b"19 path=a/b\xc3\xa4.yaml\n12 size=345\n20 mtime=1.25000000\n\
+            33 SCHILY.xattr.user.x=\x01\0=\n12345\n";
         let local = local(data).unwrap();
         assert_eq!(local.path.as_deref(), Some("a/bä.yaml".as_bytes()));
         assert_eq!(local.size, Some(345));
@@ -140,7 +141,7 @@ mod tests {
     fn records_that_readers_disagree_about_are_refused() {
         for (data, words) in [
             (&b"9 path=ab\n"[..], "malformed"),
-            (b"11 path=ab\n", "malformed"),
+            (b"12 path=ab\n", "malformed"),
             (b"10 path=ab", "malformed"),
             (b"10 path=abc\n", "malformed"),
             (b"010 path=a\n", "malformed"),
@@ -152,19 +153,19 @@ mod tests {
             (b"12 pa\0th=ab\n", "malformed"),
             (b"12 pa\xffth=ab\n", "malformed"),
             (b"9 path=a\n\0\0", "malformed"),
-            (b"11 path=a\0b\n", "NUL"),
-            (b"12 uname=a\0b\n", "NUL"),
+            (b"12 path=a\0b\n", "NUL"),
+            (b"13 uname=a\0b\n", "NUL"),
             (b"8 path=\n", "empty"),
             (b"9 path=a\n9 path=a\n", "`path` twice"),
             (b"9 size=x\n", "no number"),
-            (b"10 size=-1\n", "no number"),
-            (b"10 size=01\n", "no number"),
+            (b"11 size=-1\n", "no number"),
+            (b"11 size=01\n", "no number"),
             (b"29 size=18446744073709551616\n", "no number"),
             (b"14 linkpath=a\n", "`linkpath`"),
             (b"21 hdrcharset=BINARY\n", "`hdrcharset`"),
             (b"22 GNU.sparse.major=1\n", "`GNU.sparse.major`"),
             (b"13 comment=a\n", "`comment`"),
-            (b"12 SCHILY.x=\n", "malformed"),
+            (b"12 SCHILY.x\n", "malformed"),
             (b"21 SCHILY.realsize=9\n", "`SCHILY.realsize`"),
         ] {
             let fault = local(data).unwrap_err();
@@ -178,7 +179,7 @@ mod tests {
             &b"9 path=a\n"[..],
             b"9 size=1\n",
             b"14 linkpath=a\n",
-            b"10 uid=123\n",
+            b"11 uid=123\n",
         ] {
             assert!(global(data).is_err());
         }

@@ -25,6 +25,8 @@ pub struct Reader<'a> {
     input: Input<'a>,
     rules: Rules<'a>,
     tree: Tree,
+    /// The whiteouts, which exclude each other as entries do, and of entries only their own paths.
+    removed: Tree,
     /// What stood before the next entry and is about it.
     extension: Option<Extension>,
     /// The bytes of extension headers since the last entry.
@@ -87,6 +89,7 @@ impl<'a> Reader<'a> {
             input,
             rules,
             tree: Tree::default(),
+            removed: Tree::default(),
             extension: None,
             row: 0,
             entries: 0,
@@ -260,10 +263,10 @@ impl<'a> Reader<'a> {
 
         if raw == b"./" && directory {
             let known = *self.root.get_or_insert(header.mode);
-            return match known == header.mode {
-                true => Ok(None),
-                false => Err(place.fault("is there twice, with two modes")),
-            };
+            if known != header.mode {
+                return Err(place.fault("is there twice, with two modes"));
+            }
+            return Ok(None);
         }
         let name = raw.strip_prefix(b"./").unwrap_or(raw);
         let (path, kind) = if directory {
@@ -273,11 +276,7 @@ impl<'a> Reader<'a> {
             self.file_name(name, header.size)
         };
         let path = path.map_err(|error| place.locate(error))?;
-        let new = match kind {
-            EntryKind::Directory => self.tree.directory(&path, header.mode),
-            EntryKind::Opaque => Ok(true),
-            EntryKind::File | EntryKind::Whiteout => self.tree.file(&path).map(|()| true),
-        };
+        let new = self.place(&path, kind, header.mode);
         Ok(new.map_err(|error| place.locate(error))?.then_some(Entry {
             path,
             kind,
@@ -285,6 +284,29 @@ impl<'a> Reader<'a> {
             offset,
             size: header.size,
         }))
+    }
+
+    /// Adds an entry to the tree that it is part of; tells whether it is new there.
+    fn place(&mut self, path: &BundlePath, kind: EntryKind, mode: u32) -> Result<bool> {
+        let both = match kind {
+            EntryKind::Opaque => return Ok(true),
+            EntryKind::Whiteout => {
+                self.removed.file(path)?;
+                self.tree.has(path)
+            }
+            EntryKind::File | EntryKind::Directory => self.removed.has_above(path),
+        };
+        if both {
+            // It removes from the layers below, but some readers would remove what came before it in its own layer.
+            return Err(Error::unsafe_content(format!(
+                "the layer removes and has `{path}`"
+            )));
+        }
+        match kind {
+            EntryKind::Directory => self.tree.directory(path, mode),
+            EntryKind::File => self.tree.file(path).map(|()| true),
+            EntryKind::Whiteout | EntryKind::Opaque => Ok(true),
+        }
     }
 
     /// Counts an entry before anything is made of it.

@@ -65,22 +65,16 @@ fn entries(files: &BTreeMap<BundlePath, Content>) -> Result<BTreeMap<String, Opt
 /// Writes the headers of an entry.
 fn begin(out: &mut dyn Write, name: &str, kind: EntryType, mode: u32, size: u64) -> io::Result<()> {
     let mut header = header(kind, mode, size);
-    let (prefix, rest) = match split(name) {
-        Some(parts) => parts,
-        None => {
-            let record = record("path", name);
-            let mut extension = self::header(EntryType::XHeader, 0o644, record.len() as u64);
-            put_name(&mut extension, "", "././@PaxHeader");
-            out.write_all(extension.as_bytes())?;
-            out.write_all(record.as_bytes())?;
-            pad(out, record.len() as u64)?;
-            ("", "")
-        }
-    };
-    if rest.is_empty() {
-        put_name(&mut header, "", &fallback(name));
-    } else {
+    if let Some((prefix, rest)) = split(name) {
         put_name(&mut header, prefix, rest);
+    } else {
+        let record = record("path", name);
+        let mut extension = self::header(EntryType::XHeader, 0o644, record.len() as u64);
+        put_name(&mut extension, "", "././@PaxHeader");
+        out.write_all(extension.as_bytes())?;
+        out.write_all(record.as_bytes())?;
+        pad(out, record.len() as u64)?;
+        put_name(&mut header, "", &fallback(name));
     }
     out.write_all(header.as_bytes())
 }

@@ -20,4 +20,5 @@ mod registry;
 mod spec;
 mod store_contract;
 mod support;
+mod tar;
 mod validate;

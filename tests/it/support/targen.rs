@@ -80,7 +80,7 @@ impl TarGen {
 /// Returns a PAX record, which counts its own length.
 pub(crate) fn record(key: &str, value: &str) -> Vec<u8> {
     let body = format!(" {key}={value}\n");
-    let length = (body.len()..)
+    let length = (body.len()..body.len() + 20)
         .find(|length| length.to_string().len() + body.len() == *length)
         .unwrap();
     format!("{length}{body}").into_bytes()
@@ -156,7 +156,7 @@ impl Head {
         self
     }
 
-    pub(crate) fn block(&self) -> [u8; BLOCK] {
+    pub(crate) fn block(self) -> [u8; BLOCK] {
         let mut block = self.block;
         block[148..156].fill(b' ');
         let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
