@@ -43,15 +43,21 @@ impl Expansion {
     }
 }
 
+/// What [`looks_like`] says when it does not know.
+pub(crate) const UNKNOWN: &str = "something unknown";
+/// What it says of an archive.
+pub(crate) const TAR: &str = "an uncompressed tar archive";
+
 /// Returns a name for what some bytes begin, for messages; nothing is ever done differently because of it.
 pub(crate) fn looks_like(start: &[u8]) -> &'static str {
     const MAGIC: [(usize, &[u8], &str); 8] = [
         (0, b"\x1f\x8b", "gzip"),
         (0, b"\x28\xb5\x2f\xfd", "zstd"),
         (0, b"\xfd7zXZ\0", "xz"),
-        (0, b"BZh", "bzip2"),
         (0, b"PK\x03\x04", "zip"),
-        (257, b"ustar", "an uncompressed tar archive"),
+        // The ones above begin with what no name in an archive does.
+        (257, b"ustar", TAR),
+        (0, b"BZh", "bzip2"),
         (0, b"<", "HTML or XML"),
         (0, b"{", "JSON"),
     ];
@@ -69,6 +75,6 @@ pub(crate) fn looks_like(start: &[u8]) -> &'static str {
         {
             "text"
         }
-        None => "something unknown",
+        None => UNKNOWN,
     }
 }

@@ -4,6 +4,7 @@
 //! size of the blocks, each of which is compressed on its own, and the header. Neither threads nor the sizes of the
 //! writes have a say (P2, spec/image.md, "Compression").
 
+mod header;
 mod read;
 mod write;
 

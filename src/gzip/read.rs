@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use crate::content::CHUNK;
+use super::header::{HeaderReader, Input};
 use crate::error::{Error, Result};
 use crate::expansion::{Expansion, looks_like};
 use crate::limits::{Ceiling, Limits};
@@ -25,7 +25,9 @@ pub struct Reader<R: Read> {
     state: State,
     /// Bytes of headers, without those of members that hold something.
     headers: u64,
+    own_header: u64,
     crc: Crc,
+    /// What came out of this member.
     member: u64,
 }
 
@@ -58,6 +60,7 @@ impl<R: Read> Reader<R> {
             limits: limits.clone(),
             state: State::First,
             headers: 0,
+            own_header: 0,
             crc: Crc::new(),
             member: 0,
         }
@@ -110,7 +113,9 @@ impl<R: Read> Reader<R> {
             });
         }
         header.fields()?;
-        self.headers = header.length();
+        let headers = header.length();
+        self.own_header = headers.saturating_sub(self.headers);
+        self.headers = headers;
         self.inflate.reset(false);
         self.crc.reset();
         self.member = 0;
@@ -172,7 +177,7 @@ impl<R: Read> Reader<R> {
             ));
         }
         if self.member >= SMALL_MEMBER {
-            self.headers = 0;
+            self.headers = self.headers.saturating_sub(self.own_header);
         }
         self.state = State::Between;
         Ok(())
@@ -188,135 +193,6 @@ impl<R: Read> Read for Reader<R> {
     }
 }
 
-/// Reads the fields of a header and counts them.
-struct HeaderReader<'a, R: Read> {
-    input: &'a mut Input<R>,
-    crc: Crc,
-    begin: u64,
-    most: u64,
-    /// What earlier headers count.
-    before: u64,
-}
-
-impl<R: Read> HeaderReader<'_, R> {
-    fn length(&self) -> u64 {
-        let own = self.input.taken.saturating_sub(self.begin);
-        own.saturating_add(self.before)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let bytes = self.input.array()?;
-        self.crc.update(&bytes);
-        if self.length() > self.most {
-            return Err(Error::limit(Ceiling::GzipHeader, self.most, self.length()));
-        }
-        Ok(bytes)
-    }
-
-    /// Reads what follows the magic number.
-    fn fields(&mut self) -> Result<()> {
-        let [method, flags, ..] = self.array::<8>()?;
-        if method != 8 {
-            return Err(Error::unsafe_content(format!(
-                "the gzip content uses the unknown method {method}"
-            )));
-        }
-        if flags & 0b1110_0000 != 0 {
-            return Err(Error::unsafe_content(format!(
-                "the gzip header has reserved flags: 0x{flags:02x}"
-            )));
-        }
-        if flags & 0b100 != 0 {
-            let extra = u16::from_le_bytes(self.array()?);
-            for _ in 0..extra {
-                self.array::<1>()?;
-            }
-        }
-        // A name and a comment, each up to a NUL.
-        for flag in [0b1000, 0b1_0000] {
-            while flags & flag != 0 && self.array()? != [0] {}
-        }
-        if flags & 0b10 != 0 {
-            let [low, high, ..] = self.crc.sum().to_le_bytes();
-            let found = self.array()?;
-            if found != [low, high] {
-                return Err(Error::mismatch(
-                    "checksum of the gzip header",
-                    format_args!("{:04x}", u16::from_le_bytes(found)),
-                    format_args!("{:04x}", u16::from_le_bytes([low, high])),
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The compressed bytes, and how many of them were used.
-struct Input<R: Read> {
-    source: R,
-    buffer: Box<[u8]>,
-    start: usize,
-    end: usize,
-    taken: u64,
-}
-
-impl<R: Read> Input<R> {
-    fn new(source: R) -> Self {
-        Self {
-            source,
-            buffer: vec![0; CHUNK].into(),
-            start: 0,
-            end: 0,
-            taken: 0,
-        }
-    }
-
-    /// Returns the bytes that come next, at least one unless it is the end.
-    fn peek(&mut self) -> Result<&[u8]> {
-        while self.start == self.end {
-            self.start = 0;
-            self.end = 0;
-            match self.source.read(&mut self.buffer) {
-                Ok(0) => break,
-                Ok(read) => self.end = read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    return Err(Error::from_io("cannot read the gzip content", error));
-                }
-            }
-        }
-        Ok(self.buffer.get(self.start..self.end).unwrap_or_default())
-    }
-
-    /// Passes over bytes that were seen.
-    fn take(&mut self, count: u64) {
-        let there = self.end.saturating_sub(self.start);
-        let count = usize::try_from(count).unwrap_or(usize::MAX).min(there);
-        self.start = self.start.saturating_add(count);
-        self.taken = self.taken.saturating_add(count as u64);
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let mut bytes = [0; N];
-        for byte in &mut bytes {
-            match self.peek()?.first() {
-                Some(next) => *byte = *next,
-                None => return Err(self.cut_off()),
-            }
-            self.take(1);
-        }
-        Ok(bytes)
-    }
-
-    fn cut_off(&self) -> Error {
-        Error::mismatch(
-            "the gzip content is cut off",
-            "its end",
-            format_args!("nothing after byte {}", self.taken),
-        )
-    }
-}
-
 fn trailing(at: u64) -> Error {
     Error::unsafe_content(format!(
         "something that is not gzip follows the gzip content at byte {at}"
@@ -325,4 +201,190 @@ fn trailing(at: u64) -> Error {
 
 fn invalid(at: u64) -> Error {
     Error::unsafe_content(format!("the gzip content is not valid near byte {at}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+    use crate::gzip::Writer;
+    use std::io::Write as _;
+
+    fn member(data: &[u8]) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), 1);
+        writer.write_all(data).unwrap();
+        writer.finish().unwrap()
+    }
+
+    /// A member with header fields: flags, and what follows the fixed part.
+    fn with_fields(flags: u8, fields: &[u8]) -> Vec<u8> {
+        let plain = member(b"hello");
+        let mut bytes = plain[..10].to_vec();
+        bytes[3] = flags;
+        bytes.extend_from_slice(fields);
+        bytes.extend_from_slice(&plain[10..]);
+        bytes
+    }
+
+    fn read_with(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>> {
+        let mut found = Vec::new();
+        let mut reader = Reader::new(bytes, limits);
+        match reader.read_to_end(&mut found) {
+            Ok(_) => Ok(found),
+            Err(error) => Err(Error::from_io("cannot read", error)),
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<u8>> {
+        read_with(bytes, &Limits::default())
+    }
+
+    #[test]
+    fn members_in_a_row_are_one_content() {
+        let hello = member(b"hello ");
+        let header_checksum = {
+            let mut crc = Crc::new();
+            crc.update(&[0x1f, 0x8b, 8, 0b10, 0, 0, 0, 0, 0, 255]);
+            crc.sum().to_le_bytes()
+        };
+        for (bytes, want) in [
+            (member(b""), &b""[..]),
+            (hello.clone(), b"hello "),
+            ([hello.clone(), member(b"world")].concat(), b"hello world"),
+            (
+                [member(b""), hello.clone(), member(b"")].concat(),
+                b"hello ",
+            ),
+            (with_fields(0b1_1000, b"name\0comment\0"), b"hello"),
+            (with_fields(0b100, b"\x03\0abc"), b"hello"),
+            (with_fields(0b1, b""), b"hello"),
+            (with_fields(0b10, &header_checksum[..2]), b"hello"),
+        ] {
+            assert_eq!(read(&bytes).unwrap(), want);
+        }
+        let large: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
+        assert!(read(&member(&large)).unwrap() == large);
+    }
+
+    #[test]
+    fn what_is_not_gzip_or_not_only_gzip_is_refused() {
+        let hello = member(b"hello");
+        let after = |bytes: &[u8]| [&hello, bytes].concat();
+        let changed = |at: usize, byte: u8| {
+            let mut bytes = hello.clone();
+            bytes[at] = byte;
+            bytes
+        };
+        let mut archive = vec![0; 512];
+        archive[257..262].copy_from_slice(b"ustar");
+        for (bytes, words) in [
+            (Vec::new(), "it looks like nothing at all"),
+            (b"<html>".to_vec(), "it looks like HTML"),
+            (b"\xfd7zXZ\0".to_vec(), "it looks like xz"),
+            (b"BZh91AY".to_vec(), "it looks like bzip2"),
+            (b"PK\x03\x04".to_vec(), "it looks like zip"),
+            (b"\x28\xb5\x2f\xfd".to_vec(), "it looks like zstd"),
+            (archive, "it looks like an uncompressed tar archive"),
+            (b"\x1f\x9d".to_vec(), "is not gzip"),
+            (after(b"GARBAGE"), "something that is not gzip follows"),
+            (after(&[0; 512]), "something that is not gzip follows"),
+            (after(b"\0"), "at byte 25"),
+            (after(b"\x1f\x00"), "something that is not gzip follows"),
+            (changed(2, 7), "unknown method 7"),
+            (changed(3, 0b10_0000), "reserved flags"),
+            (changed(3, 0b1000_0000), "reserved flags"),
+            (changed(10, 0b111), "not valid near byte"),
+        ] {
+            let error = read(&bytes).unwrap_err();
+            assert_eq!(error.kind(), Kind::Unsafe, "{error}");
+            assert!(error.message().contains(words), "{error}, not: {words}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_or_has_a_wrong_checksum_is_a_mismatch() {
+        let whole = with_fields(0b1_1100, b"\x03\0abcname\0comment\0");
+        for cut in 1..whole.len() {
+            let error = read(&whole[..cut]).unwrap_err();
+            assert_eq!(error.kind(), Kind::Mismatch, "{cut}: {error}");
+        }
+        let two = [member(b"hello"), member(b"world")].concat();
+        for cut in 26..two.len() {
+            let error = read(&two[..cut]).unwrap_err();
+            assert_eq!(error.kind(), Kind::Mismatch, "{cut}: {error}");
+        }
+        for at in 1..=8 {
+            let mut bytes = whole.clone();
+            let at = bytes.len() - at;
+            bytes[at] ^= 1;
+            assert_eq!(read(&bytes).unwrap_err().kind(), Kind::Mismatch);
+        }
+        let error = read(&with_fields(0b10, b"\0\0")).unwrap_err();
+        assert!(error.message().starts_with("checksum of the gzip header"));
+    }
+
+    #[test]
+    fn growth_ends_at_the_ceilings() {
+        let zeros = |len: usize| member(&vec![0; len]);
+        let mib = 1024 * 1024;
+        let refused = |bytes: &[u8], limits: &Limits, words: &str| {
+            let error = read_with(bytes, limits).unwrap_err();
+            assert_eq!(error.kind(), Kind::Limit, "{error}");
+            assert!(error.message().starts_with(words), "{error}, not: {words}");
+        };
+        // Zeros shrink a thousandfold; only after 8 MiB does that matter.
+        let limits = Limits::default();
+        assert_eq!(read(&zeros(8 * mib)).unwrap().len(), 8 * mib);
+        refused(&zeros(9 * mib), &limits, "limit `ratio` = 200");
+        let bomb = zeros(16 * mib);
+        let ratio = (16 * mib as u64).div_ceil(bomb.len() as u64);
+        let limits = limits.with(Ceiling::Ratio, ratio + 100);
+        assert!(read_with(&bomb, &limits).is_ok());
+
+        let limits = Limits::default().with(Ceiling::Unpacked, 1000);
+        assert!(read_with(&zeros(1000), &limits).is_ok());
+        refused(&zeros(1001), &limits, "limit `unpacked` = 1000");
+        refused(
+            &[zeros(600), zeros(600)].concat(),
+            &limits,
+            "limit `unpacked`",
+        );
+
+        let name = |len: usize| with_fields(0b1000, &[vec![b'x'; len], vec![0]].concat());
+        assert!(read(&name(65_536 - 11)).is_ok());
+        refused(
+            &name(65_536 - 10),
+            &Limits::default(),
+            "limit `gzip-header` = 65536",
+        );
+        let endless = [&member(b"x")[..3], &[0b1000], &vec![b'x'; 100_000][..]].concat();
+        refused(&endless, &Limits::default(), "limit `gzip-header`");
+    }
+
+    #[test]
+    fn members_that_hold_nothing_come_to_an_end() {
+        let refused = read(&member(b"").repeat(1_000_000)).unwrap_err();
+        assert_eq!(refused.kind(), Kind::Limit, "{refused}");
+        assert!(read(&member(b"").repeat(6_000)).unwrap().is_empty());
+        let mixed = [member(b"").repeat(4_000), member(&[b'x'; 512])].concat();
+        assert!(read(&mixed).is_ok());
+        let refused = read(&mixed.repeat(2)).unwrap_err();
+        assert_eq!(refused.kind(), Kind::Limit, "{refused}");
+        // As many members as one likes, if there is something in them.
+        let many = member(&[b'x'; 512]).repeat(10_000);
+        assert_eq!(read(&many).unwrap().len(), 512 * 10_000);
+    }
+
+    #[test]
+    fn an_error_of_the_source_is_passed_on() {
+        struct Failing;
+        impl Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(Error::new(Kind::Unreachable, "gone").into_io())
+            }
+        }
+        let mut reader = Reader::new(Failing, &Limits::default());
+        let error = reader.read(&mut [0; 10]).unwrap_err();
+        assert_eq!(Error::from_io("x", error).kind(), Kind::Unreachable);
+    }
 }

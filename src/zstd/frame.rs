@@ -1,6 +1,6 @@
 //! The header of a frame.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// The largest window: 8 MiB, which every decoder must support and which bounds the memory.
 pub(super) const WINDOW_MAX: u64 = 8 * 1024 * 1024;
@@ -74,7 +74,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<FrameHeader> {
     };
     if window > WINDOW_MAX {
         return Err(Error::new(
-            crate::error::Kind::Limit,
+            Kind::Limit,
             format!("the zstd frame needs a window of {window} bytes, the most is {WINDOW_MAX}"),
         )
         .expected(format!("at most {WINDOW_MAX}"))
@@ -98,7 +98,6 @@ fn little_endian(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
 
     #[test]
     fn headers_say_how_much_there_is_and_how_large_the_window_is() {
