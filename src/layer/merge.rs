@@ -59,15 +59,12 @@ pub fn merge(layers: Vec<Vec<Entry>>) -> Result<Merged> {
     let mut names = Tree::default();
     let mut merged = Merged::default();
     for (path, content) in tree {
-        match content {
-            Some(content) => {
-                names.file(&path)?;
-                merged.files.insert(path, content);
-            }
-            None => {
-                names.directory(&path, 0)?;
-                merged.empty_directories.push(path);
-            }
+        if let Some(content) = content {
+            names.file(&path)?;
+            merged.files.insert(path, content);
+        } else {
+            names.directory(&path, 0)?;
+            merged.empty_directories.push(path);
         }
     }
     let Merged {

@@ -12,6 +12,7 @@ mod clients;
 mod credential_files;
 mod floors;
 mod harness;
+mod layer;
 mod malo;
 mod memory;
 mod mock_registry;
