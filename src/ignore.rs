@@ -5,6 +5,7 @@
 //! what is included by name, patterns that the caller gave, `.bundleignore` files from the deepest to the root, the
 //! built-in rules. Nothing here reads a file; git's own files and settings have no say.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use ::ignore::Match;
@@ -15,9 +16,6 @@ use crate::escape::shown;
 
 /// The name of the files that hold patterns; they are not carried.
 pub const FILE_NAME: &str = ".bundleignore";
-
-/// The most patterns that one list may have: compiling them costs time and memory for each.
-pub const PATTERNS_MAX: usize = 10_000;
 
 /// What is left out unless it is included by name (spec/directory.md, "What is left out").
 pub const BUILT_IN: &[&str] = &[
@@ -59,6 +57,8 @@ struct Patterns {
     /// The directory with its final `/`, or nothing for the root.
     directory: String,
     set: Gitignore,
+    /// How each line is named when it leaves something out.
+    rules: Vec<String>,
 }
 
 /// What a list says about a path.
@@ -76,23 +76,30 @@ impl Patterns {
         name: impl Fn(usize) -> String,
     ) -> Result<Self> {
         let mut builder = GitignoreBuilder::new("");
+        let mut rules = Vec::new();
         for (number, line) in (1..).zip(lines) {
-            // The name of the line travels as the file that the matcher believes it came from.
-            builder
-                .add_line(Some(name(number).into()), line)
-                .map_err(|error| bad_pattern(kind, &name(number), line, &error))?;
-            if number > PATTERNS_MAX {
-                let place = shown(&name(number));
-                let message = format!("{place}: more than {PATTERNS_MAX} lines of patterns");
-                return Err(Error::new(kind, message));
+            let name = name(number);
+            let bad = |why: &str| {
+                let (name, line, why) = (shown(&name), shown(line), shown(why));
+                Error::new(kind, format!("{name}: `{line}` is no pattern: {why}"))
+            };
+            if let Some(why) = never_matches(line) {
+                return Err(bad(why));
             }
+            // The matcher takes a file's name for each line and gives it back; it gets the number of the rule.
+            builder
+                .add_line(Some(rules.len().to_string().into()), &without_braces(line))
+                .map_err(|error| bad(&error.to_string()))?;
+            rules.push(format!("{name} `{}`", line.trim_end()));
         }
-        let set = builder
-            .build()
-            .map_err(|error| bad_pattern(kind, &name(1), "", &error))?;
+        let set = builder.build().map_err(|error| {
+            let (place, why) = (shown(&name(1)), shown(&error.to_string()));
+            Error::new(kind, format!("{place}: the patterns cannot be used: {why}"))
+        })?;
         Ok(Self {
             directory: directory.to_owned(),
             set,
+            rules,
         })
     }
 
@@ -102,16 +109,72 @@ impl Patterns {
             Match::None => None,
             Match::Whitelist(_) => Some(Decision::Included),
             Match::Ignore(glob) => {
-                let name = glob.from().map(Path::to_string_lossy).unwrap_or_default();
-                Some(Decision::LeftOut(format!("{name} `{}`", glob.original())))
+                let index = glob.from().and_then(|from| from.to_str()?.parse().ok());
+                let rule = index.and_then(|index: usize| self.rules.get(index));
+                Some(Decision::LeftOut(rule.cloned().unwrap_or_default()))
             }
         }
     }
 }
 
-fn bad_pattern(kind: Kind, name: &str, line: &str, error: &::ignore::Error) -> Error {
-    let (name, line, why) = (shown(name), shown(line), shown(&error.to_string()));
-    Error::new(kind, format!("{name}: `{line}` is no pattern: {why}"))
+/// Says why a line is a mistake: git takes it and it matches nothing, so what it was to leave out stays in.
+fn never_matches(line: &str) -> Option<&'static str> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let escaped = |text: &str| {
+        let kept = text.trim_end_matches('\\');
+        text.len().saturating_sub(kept.len()) % 2 == 1
+    };
+    let mut pattern = line;
+    while let Some(shorter) = pattern.strip_suffix(' ').filter(|text| !escaped(text)) {
+        pattern = shorter;
+    }
+    if pattern.contains("//") {
+        return Some("no path has `//` in it");
+    }
+    let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
+    escaped(pattern).then_some("it ends with `\\`")
+}
+
+/// Returns a line in which the matcher sees braces as git does: as nothing special.
+fn without_braces(line: &str) -> Cow<'_, str> {
+    if !line.contains(['{', '}']) {
+        return Cow::Borrowed(line);
+    }
+    let mut text = String::with_capacity(line.len().saturating_add(8));
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '{' | '}' => text.extend(['\\', c]),
+            '\\' => text.extend([Some(c), rest.next()].into_iter().flatten()),
+            '[' => {
+                // A class goes up to its bracket, and an unclosed one is just a bracket.
+                let end = class_end(rest.as_str());
+                text.push(c);
+                let (class, after) = rest.as_str().split_at_checked(end).unwrap_or_default();
+                text.push_str(class);
+                rest = after.chars();
+            }
+            _ => text.push(c),
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// Returns how long a class is, after its `[` and with its `]`; 0 when it is not closed.
+fn class_end(rest: &str) -> usize {
+    let mut escaped = false;
+    let first = usize::from(rest.starts_with(['!', '^']));
+    for (at, c) in rest.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ']' if at > first => return at.saturating_add(1),
+            _ => {}
+        }
+    }
+    0
 }
 
 /// All lists that are in force at one place of a walk from the root downwards.
@@ -144,6 +207,8 @@ impl Ignore {
     }
 
     /// Puts the ignore file of a directory in force; `directory` is empty for the root.
+    ///
+    /// Compiling takes time and memory: the caller has checked the length of `text` (`ignore-file`).
     ///
     /// Fails with [`Kind::Invalid`] when it is not UTF-8 or a pattern cannot be understood.
     pub fn enter(&mut self, directory: &str, text: &[u8]) -> Result<()> {
@@ -312,14 +377,36 @@ mod tests {
     }
 
     #[test]
+    fn braces_are_ordinary_characters_as_for_git() {
+        let ignore = with_files(&[("", "{a,b}\n[{x]c\n\\{d\n[{e\n")]);
+        for (path, want) in [
+            ("{a,b}", Some(".bundleignore:1 `{a,b}`")),
+            ("a", None),
+            ("{c", Some(".bundleignore:2 `[{x]c`")),
+            ("{d", Some(".bundleignore:3 `\\{d`")),
+            ("[{e", Some(".bundleignore:4 `[{e`")),
+        ] {
+            assert_eq!(rule(&ignore, path).as_deref(), want, "{path}");
+        }
+    }
+
+    #[test]
     fn bad_ignore_files_are_refused_with_their_line() {
         let mut ignore = Ignore::new(&[], &[], true).unwrap();
-        let error = ignore.enter("a", b"ok\n{a,b\n").unwrap_err();
-        assert_eq!(error.kind(), Kind::Invalid);
-        assert!(error.message().contains("a/.bundleignore:2"), "{error}");
+        for (line, why) in [
+            ("[z-a]", "invalid"),
+            ("a\\", "ends with `\\`"),
+            ("a\\/ ", "ends with `\\`"),
+            ("a//b", "`//`"),
+        ] {
+            let text = format!("ok\n# a\\\n{line}\n");
+            let error = ignore.enter("a", text.as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), Kind::Invalid);
+            assert!(error.message().contains("a/.bundleignore:3"), "{error}");
+            assert!(error.message().contains(why), "{error}");
+        }
+        ignore.enter("", b"a\\ \n").unwrap();
         let error = ignore.enter("", b"\xff").unwrap_err();
         assert!(error.message().contains("not UTF-8"), "{error}");
-        let many = "a*b\n".repeat(PATTERNS_MAX + 1);
-        assert!(ignore.enter("", many.as_bytes()).is_err());
     }
 }

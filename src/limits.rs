@@ -112,7 +112,7 @@ ceilings! {
     /// Bytes that a credential helper may print.
     Helper = "helper", 64 * KIB, false;
     /// Bytes of all ignore files.
-    IgnoreFile = "ignore-file", MIB, false;
+    IgnoreFile = "ignore-file", 64 * KIB, true;
 }
 
 /// Unpacked bytes that are allowed before [`Ceiling::Ratio`] is looked at.

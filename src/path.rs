@@ -3,6 +3,7 @@
 //! One rule for packing and unpacking (P3): a path that cannot be written as it stands on Linux, macOS and Windows
 //! alike, or that two systems could take for two different files, is refused, never rewritten (spec/image.md, "Names").
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -216,7 +217,13 @@ fn component_fault(component: &str) -> Option<String> {
 /// Tells whether Windows takes a name, with any extension, for a device.
 fn is_device(component: &str) -> bool {
     let stem = component.split('.').next().unwrap_or_default().trim_end();
-    let stem: String = stem.nfkc().collect::<String>().to_ascii_uppercase();
+    // `COM¹` is one, too; such a name has a digit or letter outside of ASCII.
+    let stem: Cow<'_, str> = if stem.is_ascii() {
+        Cow::Borrowed(stem)
+    } else {
+        Cow::Owned(stem.nfkc().collect())
+    };
+    let stem = stem.to_ascii_uppercase();
     matches!(
         stem.as_str(),
         "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$"

@@ -6,7 +6,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::io::retry_on_intr;
 
 use crate::content::{Content, Spool};
 use crate::error::{Error, Kind, Result};
@@ -22,14 +23,23 @@ pub(super) fn buffer() -> Vec<u8> {
 /// Opens a directory in an open directory; a link is no directory.
 pub(super) fn open_directory(parent: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(parent, name, flags, Mode::empty())?)
+    Ok(retry_on_intr(|| {
+        openat(&parent, name, flags, Mode::empty())
+    })?)
 }
 
 /// Opens a file in an open directory for reading, without following a link and without waiting for a writer.
 pub(super) fn open_file(parent: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok(openat(parent, name, flags, Mode::empty())?)
+    Ok(retry_on_intr(|| {
+        openat(&parent, name, flags, Mode::empty())
+    })?)
+}
+
+/// Returns the entries of an open directory, from the first.
+pub(super) fn list(directory: impl AsFd) -> rustix::io::Result<Dir> {
+    retry_on_intr(|| Dir::read_from(&directory))
 }
 
 /// What [`snapshot`] made of a file.

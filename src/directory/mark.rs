@@ -46,47 +46,72 @@ impl Mark {
     }
 }
 
-/// Tells whether a file bears the mark of its path and present content. What cannot be read bears none.
-pub(super) fn is_marked(path: &str, file: &OwnedFd) -> bool {
-    let mut found = [0_u8; 33];
-    let Ok(length) = fgetxattr(file, NAME, &mut found) else {
-        return false;
-    };
-    let Some(found) = found.get(..length) else {
-        return false;
-    };
-    let mut mark = Mark::begin(path);
-    each_chunk(file, |bytes| mark.update(bytes)).is_ok() && mark.finish() == found
+/// Reads files to tell whose they are.
+#[derive(Debug)]
+pub(super) struct Comparison {
+    buffer: Vec<u8>,
+    other: Vec<u8>,
 }
 
-/// Tells whether a file holds the bytes of a content.
-pub(super) fn holds(file: &OwnedFd, content: &Content) -> bool {
-    let same = || -> io::Result<bool> {
-        if rustix::fs::fstat(file)?.st_size != i64::try_from(content.len()).unwrap_or(-1) {
-            return Ok(false);
+impl Comparison {
+    pub(super) fn new() -> Self {
+        Self {
+            buffer: vec![0; CHUNK],
+            other: vec![0; CHUNK],
         }
-        let mut hasher = Hasher::sha256();
-        each_chunk(file, |bytes| hasher.update(bytes))?;
-        Ok(hasher.finish() == content.digest(Hasher::sha256())?)
-    };
-    same().unwrap_or(false)
-}
-
-/// Reads a file from its beginning to its end.
-fn each_chunk(file: &OwnedFd, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-    let mut buffer = vec![0; CHUNK];
-    let mut position = 0;
-    loop {
-        let n = match rustix::io::pread(file, &mut buffer, position) {
-            Err(rustix::io::Errno::INTR) => continue,
-            other => other?,
-        };
-        if n == 0 {
-            return Ok(());
-        }
-        take(buffer.get(..n).unwrap_or_default());
-        position = position.saturating_add(n as u64);
     }
+
+    /// Tells whether a file bears the mark of its path and present content.
+    pub(super) fn is_marked(&mut self, path: &str, file: &OwnedFd) -> io::Result<bool> {
+        let mut found = [0_u8; 33];
+        // No attribute, none on this file system, or a longer one that is not ours.
+        let Ok(length) = fgetxattr(file, NAME, &mut found) else {
+            return Ok(false);
+        };
+        let mut mark = Mark::begin(path);
+        let mut position = 0;
+        loop {
+            let bytes = read_at(file, &mut self.buffer, position)?;
+            if bytes.is_empty() {
+                return Ok(found.get(..length) == Some(&mark.finish()));
+            }
+            mark.update(bytes);
+            position = position.saturating_add(bytes.len() as u64);
+        }
+    }
+
+    /// Tells whether a file holds the bytes of a content.
+    pub(super) fn holds(&mut self, file: &OwnedFd, content: &Content) -> io::Result<bool> {
+        let mut position = 0;
+        loop {
+            let found = read_at(file, &mut self.buffer, position)?;
+            let Some(wanted) = self.other.get_mut(..found.len().max(1)) else {
+                return Ok(false);
+            };
+            let wanted_length = content.read_at(wanted, position)?;
+            if wanted.get(..wanted_length) != Some(found) {
+                return Ok(false);
+            }
+            if found.is_empty() {
+                return Ok(true);
+            }
+            position = position.saturating_add(found.len() as u64);
+        }
+    }
+}
+
+/// Reads at a position until the buffer is full or the file ends.
+fn read_at<'a>(file: &OwnedFd, buffer: &'a mut [u8], position: u64) -> io::Result<&'a [u8]> {
+    let mut filled = 0_usize;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, position.saturating_add(filled as u64)) {
+            Ok(0) => break,
+            Ok(n) => filled = filled.saturating_add(n),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(buffer.get(..filled).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -97,9 +122,10 @@ mod tests {
     fn a_mark_is_for_one_path_and_one_content() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
+        let mut comparison = Comparison::new();
         std::fs::write(&path, "text").unwrap();
         let open = || -> OwnedFd { std::fs::File::open(&path).unwrap().into() };
-        assert!(!is_marked("a/b", &open()));
+        assert!(!comparison.is_marked("a/b", &open()).unwrap());
         let mut mark = Mark::begin("a/b");
         mark.update(b"te");
         mark.update(b"xt");
@@ -107,12 +133,32 @@ mod tests {
             // This file system keeps no attributes; nothing is marked then.
             return;
         }
-        assert!(is_marked("a/b", &open()));
-        assert!(!is_marked("a/c", &open()));
+        assert!(comparison.is_marked("a/b", &open()).unwrap());
+        assert!(!comparison.is_marked("a/c", &open()).unwrap());
         std::fs::write(&path, "text ").unwrap();
-        assert!(!is_marked("a/b", &open()), "edited in place");
-        assert!(holds(&open(), &Content::from("text ")));
-        assert!(!holds(&open(), &Content::from("text")));
-        assert!(!holds(&open(), &Content::from("test ")));
+        assert!(
+            !comparison.is_marked("a/b", &open()).unwrap(),
+            "edited in place"
+        );
+        assert!(comparison.holds(&open(), &Content::from("text ")).unwrap());
+        assert!(!comparison.holds(&open(), &Content::from("text")).unwrap());
+        assert!(!comparison.holds(&open(), &Content::from("test ")).unwrap());
+        let large: Vec<u8> = (0..=250).cycle().take(CHUNK * 2 + 5).collect();
+        std::fs::write(&path, &large).unwrap();
+        assert!(
+            comparison
+                .holds(&open(), &Content::from(large.clone()))
+                .unwrap()
+        );
+        for change in [0, CHUNK, CHUNK * 2 + 4] {
+            let mut other = large.clone();
+            other[change] ^= 1;
+            assert!(!comparison.holds(&open(), &Content::from(other)).unwrap());
+        }
+        assert!(
+            !comparison
+                .holds(&open(), &Content::from(large[..CHUNK].to_vec()))
+                .unwrap()
+        );
     }
 }

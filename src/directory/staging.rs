@@ -10,12 +10,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use rustix::fs::{
-    AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat, renameat, unlinkat,
+    AtFlags, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat, renameat, unlinkat,
 };
 use rustix::io::Errno;
 
 use super::destination::Destination;
-use super::file::open_directory;
+use super::file::{list, open_directory};
 use crate::error::{Error, Result};
 use crate::escape::shown;
 
@@ -124,7 +124,7 @@ fn lock(parent: &OwnedFd, name: &OsStr) -> Result<Option<OwnedFd>, Errno> {
 
 /// Removes the directories with this prefix that no process holds. What fails stays: it is in nobody's way.
 fn remove_leftovers(parent: &OwnedFd, prefix: &OsStr) {
-    let Ok(entries) = Dir::read_from(parent) else {
+    let Ok(entries) = list(parent) else {
         return;
     };
     for entry in entries.flatten() {
@@ -154,7 +154,7 @@ fn remove_tree(parent: impl AsFd, name: &OsStr) -> Result<(), Errno> {
         other => other?,
     };
     // The names first: removing while listing may skip some.
-    let names: Vec<OsString> = Dir::read_from(&fd)?
+    let names: Vec<OsString> = list(&fd)?
         .map(|entry| entry.map(|entry| OsString::from_vec(entry.file_name().to_bytes().to_vec())))
         .collect::<Result<_, Errno>>()?;
     for name in names {

@@ -1,15 +1,17 @@
 //! What is in a directory that is about to be replaced, and what of it would be lost.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+use rustix::fs::{AtFlags, FileType, Stat, fstat, statat};
 
-use super::file::{open_directory, open_file};
-use super::mark::{holds, is_marked};
+use super::file::{list, open_directory, open_file};
+use super::mark::Comparison;
 use crate::bundle::Files;
+use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::escape::shown;
 
@@ -47,7 +49,7 @@ impl Survey {
     fn list(&mut self, fd: &OwnedFd, at: &Path, shown_at: &Path, device: u64) -> Result<()> {
         let cannot = |error: rustix::io::Errno| Error::io("cannot list", shown_at, error.into());
         let mut is_empty = true;
-        for entry in Dir::read_from(fd).map_err(cannot)? {
+        for entry in list(fd).map_err(cannot)? {
             let entry = entry.map_err(cannot)?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
@@ -86,8 +88,11 @@ impl Survey {
     }
 
     /// Compares what is there with what is to stand there, reading what has to be compared.
-    pub(super) fn losses(&self, root: &OwnedFd, new: &Files) -> Losses {
+    ///
+    /// A file that may not be read is somebody else's; one that cannot be read is an error.
+    pub(super) fn losses(&self, root: &OwnedFd, shown_root: &Path, new: &Files) -> Result<Losses> {
         let mut losses = Losses::default();
+        let mut comparison = Comparison::new();
         for (path, trace) in &self.entries {
             let text = path.to_string_lossy().into_owned();
             let is_directory = kind(trace) == FileType::Directory;
@@ -100,13 +105,9 @@ impl Survey {
             } else {
                 text.clone()
             };
-            let file = match kind(trace) {
-                FileType::RegularFile => open_at(root, path),
-                _ => None,
-            };
-            let accounted = file.is_some_and(|file| {
-                new_content.is_some_and(|content| holds(&file, content)) || is_marked(&text, &file)
-            });
+            let accounted = kind(trace) == FileType::RegularFile
+                && account(root, path, &text, new_content, &mut comparison)
+                    .map_err(|error| Error::io("cannot read", &shown_root.join(path), error))?;
             if !accounted {
                 losses.foreign.push(name.clone());
             }
@@ -116,8 +117,26 @@ impl Survey {
                 Some(_) => {}
             }
         }
-        losses
+        Ok(losses)
     }
+}
+
+/// Tells whether a file was put there by a bundle, or comes again with the same bytes.
+fn account(
+    root: &OwnedFd,
+    path: &Path,
+    text: &str,
+    new: Option<&Content>,
+    comparison: &mut Comparison,
+) -> io::Result<bool> {
+    let file = match open_at(root, path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(false),
+        other => other?,
+    };
+    if comparison.is_marked(text, &file)? {
+        return Ok(true);
+    }
+    new.map_or(Ok(false), |content| comparison.holds(&file, content))
 }
 
 fn trace(stat: &Stat) -> Trace {
@@ -135,15 +154,15 @@ fn kind(trace: &Trace) -> FileType {
 }
 
 /// Opens a file below an open directory, each component without following a link.
-fn open_at(root: &OwnedFd, path: &Path) -> Option<OwnedFd> {
+fn open_at(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     let mut directory: Option<OwnedFd> = None;
     let mut names = path.iter().peekable();
     while let Some(name) = names.next() {
         let at = directory.as_ref().unwrap_or(root);
         if names.peek().is_none() {
-            return open_file(at, name).ok();
+            return open_file(at, name);
         }
-        directory = Some(open_directory(at, name).ok()?);
+        directory = Some(open_directory(at, name)?);
     }
-    None
+    Err(io::ErrorKind::NotFound.into())
 }

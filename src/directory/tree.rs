@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags, fstatvfs, fsync, mkdirat, openat};
+use rustix::io::retry_on_intr;
 
 use super::destination::Destination;
 use super::file::open_directory;
@@ -73,7 +74,12 @@ impl Tree<'_> {
             .map_err(io::Error::from)
             .and_then(|()| open_directory(parent, name));
         let text = name.to_string_lossy().into_owned();
-        let fd = made.map_err(|error| self.failed(&text, error))?;
+        let fd = made.map_err(|error| {
+            let above = self.open.iter().skip(1).map(|(name, _)| name.as_str());
+            // The root has a name in the staging directory only.
+            let own = Some(text.as_str()).filter(|_| !self.open.is_empty());
+            self.failed(&above.chain(own).collect::<Vec<_>>().join("/"), error)
+        })?;
         self.open.push((text, fd));
         Ok(())
     }
@@ -166,5 +172,5 @@ impl Tree<'_> {
 pub(super) fn create(directory: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-    Ok(openat(directory, name, flags, mode)?)
+    Ok(retry_on_intr(|| openat(directory, name, flags, mode))?)
 }

@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, fstat, statat};
+use rustix::fs::{AtFlags, FileType, fstat, statat};
 
 use super::LeftOut;
-use super::file::{Snapshot, changed, open_directory, open_file, snapshot};
+use super::file::{Snapshot, changed, list, open_directory, open_file, snapshot};
 use super::link::{Roots, Target, special};
 use crate::bundle::{MANIFESTS, METADATA};
 use crate::content::{Content, Spool};
@@ -229,7 +229,7 @@ impl Walk<'_> {
             Error::io("cannot list", &self.shown(&open.path), error.into())
         };
         let mut entries = Vec::new();
-        for entry in Dir::read_from(&open.fd).map_err(cannot_list)? {
+        for entry in list(&open.fd).map_err(cannot_list)? {
             let entry = entry.map_err(cannot_list)?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {

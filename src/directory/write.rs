@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::FileType;
 
 use super::destination::Destination;
-use super::file::open_directory;
+use super::file::{list, open_directory};
 use super::place::{exchange, replace_file, settle_directory, settle_file, sync_parent};
 use super::staging::{MADE, Staging};
 use super::survey::{Losses, Survey};
@@ -49,9 +49,14 @@ pub fn write(files: &Files, destination: &Path, options: &WriteOptions) -> Resul
         Some(former) => {
             exchange(&destination, &staging)?;
             // Whoever wrote into it since it was looked at gets it back.
-            if !former.is_still(&staging, &destination) {
+            let unsure = match former.is_still(&staging, &destination) {
+                Ok(true) => None,
+                Ok(false) => Some(destination.changed()),
+                Err(error) => Some(error),
+            };
+            if let Some(error) = unsure {
                 return Err(match exchange(&destination, &staging) {
-                    Ok(()) => destination.changed(),
+                    Ok(()) => error,
                     Err(error) => staging.keep(error),
                 });
             }
@@ -141,7 +146,7 @@ impl Former {
         if survey.is_empty() {
             return Ok(None);
         }
-        let losses = survey.losses(&root, files);
+        let losses = survey.losses(&root, &destination.path, files)?;
         if !losses.foreign.is_empty() && !options.prune {
             return Err(refuse_losses(destination, &losses.foreign));
         }
@@ -149,16 +154,15 @@ impl Former {
     }
 
     /// Tells whether the directory, now in the staging directory, is as it was when it was looked at.
-    fn is_still(&self, staging: &Staging<'_>, destination: &Destination) -> bool {
-        open_directory(&staging.fd, OsStr::new(MADE))
-            .map_err(drop)
-            .and_then(|root| Survey::of(&root, &destination.path).map_err(drop))
-            .is_ok_and(|survey| survey == self.survey)
+    fn is_still(&self, staging: &Staging<'_>, destination: &Destination) -> Result<bool> {
+        let root = open_directory(&staging.fd, OsStr::new(MADE))
+            .map_err(|error| Error::io("cannot open", &destination.path, error))?;
+        Ok(Survey::of(&root, &destination.path)? == self.survey)
     }
 }
 
 fn is_empty(root: &OwnedFd) -> bool {
-    rustix::fs::Dir::read_from(root).is_ok_and(|entries| {
+    list(root).is_ok_and(|entries| {
         entries
             .flatten()
             .all(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))

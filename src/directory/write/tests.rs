@@ -282,7 +282,7 @@ fn what_is_written_between_the_look_and_the_exchange_is_seen() {
         make(&two(), &destination, &staging, || Ok(())).unwrap();
         change(&out);
         exchange(&destination, &staging).unwrap();
-        assert_eq!(former.is_still(&staging, &destination), *still);
+        assert_eq!(former.is_still(&staging, &destination).unwrap(), *still);
         let error = staging.keep(destination.changed());
         let (_, kept) = hint(&error).split_once('`').unwrap();
         let kept = tree(Path::new(kept.trim_end_matches('`')));
