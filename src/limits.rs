@@ -97,6 +97,8 @@ ceilings! {
     YamlNodes = "yaml-nodes", 250_000, true;
     /// Levels of nesting of a YAML document.
     YamlDepth = "yaml-depth", 64, false;
+    /// Objects of a bundle.
+    Objects = "objects", 100_000, true;
     /// Levels of nesting of a JSON document.
     JsonDepth = "json-depth", 64, false;
     /// Bytes of a token service's answer.

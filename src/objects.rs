@@ -16,7 +16,7 @@ use crate::yaml::{self, Documents, Fault, Node, Value};
 
 pub use other::{Lack, Other, What, is_chart, is_kustomization};
 pub use pods::pod_spec;
-pub use template::template_entries;
+pub use template::read_template;
 
 /// What makes an object the same object: two of them with one id cannot both be applied.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,7 +54,7 @@ pub struct Object {
     pub version: String,
     /// Whether the name is only the beginning of one (`generateName`); such an object is new each time it is created.
     pub has_generated_name: bool,
-    /// Whether template actions stand in it: see [`template_entries`].
+    /// Whether template actions stand in it: see [`read_template`].
     pub is_template: bool,
     /// The line on which it begins, from 1.
     pub line: u32,

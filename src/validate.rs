@@ -62,7 +62,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The metadata, unless it is missing or has an error.
     pub metadata: Option<Metadata>,
-    /// All objects, by file and line.
+    /// All objects, by file and line; none when there are too many.
     pub objects: Vec<Summary>,
     /// The highest version of the operator that an object asks for.
     pub min_operator_version: Option<MinOperatorVersion>,
@@ -94,6 +94,9 @@ pub fn validate(files: &Files, limits: &Limits, options: &Options) -> Result<Rep
         findings.extend(file.findings);
         objects.extend(file.objects);
         minimums.extend(file.minimum);
+    }
+    if context.has_too_many_objects() {
+        objects.clear();
     }
     let whole = Whole {
         has_errors: finding::has_errors(&findings),

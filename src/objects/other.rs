@@ -34,7 +34,7 @@ pub enum What {
     /// A list or a scalar; the text names it, such as `a list`.
     NotAMapping(&'static str),
     /// A mapping with neither apiVersion nor kind.
-    Untyped(Vec<Lack>),
+    Untyped,
     /// An object in which something is missing or is no string.
     Incomplete(Vec<Lack>),
 }
@@ -49,7 +49,7 @@ impl fmt::Display for What {
             Self::ChartValues => "the values of a Helm chart",
             Self::JsonPatch => "a JSON patch",
             Self::NotAMapping(kind) => kind,
-            Self::Untyped(_) => "a mapping",
+            Self::Untyped => "a mapping",
             Self::Incomplete(_) => "an incomplete object",
         })
     }
@@ -151,7 +151,7 @@ pub(super) fn by_what_it_lacks(node: &Node, lacks: Vec<Lack>, file_name: &str) -
     } else if file_name.starts_with("values") {
         What::ChartValues
     } else {
-        What::Untyped(lacks)
+        What::Untyped
     }
 }
 

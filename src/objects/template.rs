@@ -13,24 +13,23 @@ use super::{Entry, entries};
 /// What stands before and after the number of an action: characters of no meaning, which YAML takes in a word.
 const MARKS: [char; 2] = ['\u{e000}', '\u{e001}'];
 
-/// Reads what stands in a file of which the metadata says that an operator fills it; faults are left out.
+/// Reads what stands in a file of which the metadata says that an operator fills it, as [`entries`] does without faults.
 ///
 /// Objects in which an action stood have [`super::Object::is_template`].
-pub fn template_entries(file_name: &str, text: &[u8], limits: &Limits) -> Vec<Entry> {
-    let Some((masked, actions)) = str::from_utf8(text).ok().and_then(mask) else {
-        return entries(file_name, text, limits)
-            .filter(|entry| !matches!(entry, Entry::Fault(_)))
-            .collect();
+pub fn read_template(file_name: &str, text: &[u8], limits: &Limits, mut each: impl FnMut(Entry)) {
+    let masked = str::from_utf8(text).ok().and_then(mask);
+    let (text, actions) = match &masked {
+        Some((masked, actions)) => (masked.as_bytes(), actions.as_slice()),
+        None => (text, &[][..]),
     };
-    let mut found = Vec::new();
-    for mut entry in entries(file_name, masked.as_bytes(), limits) {
+    for mut entry in entries(file_name, text, limits) {
         match &mut entry {
             Entry::Fault(_) => continue,
             Entry::Other(other) => {
-                restore_node(&mut other.node, &actions);
+                restore_node(&mut other.node, actions);
             }
             Entry::Object(object) => {
-                object.is_template = restore_node(&mut object.node, &actions);
+                object.is_template = restore_node(&mut object.node, actions);
                 let id = &mut object.id;
                 for text in [
                     &mut id.group,
@@ -38,16 +37,15 @@ pub fn template_entries(file_name: &str, text: &[u8], limits: &Limits) -> Vec<En
                     &mut id.name,
                     &mut object.version,
                 ] {
-                    restore(text, &actions);
+                    restore(text, actions);
                 }
                 if let Some(namespace) = &mut id.namespace {
-                    restore(namespace, &actions);
+                    restore(namespace, actions);
                 }
             }
         }
-        found.push(entry);
+        each(entry);
     }
-    found
 }
 
 /// Replaces actions, keeping all lines; none when there are no actions, or when the marks are in the text already.

@@ -198,7 +198,10 @@ metadata: {name: plain}
 a: [
 {{ end }}
 ";
-    let entries = template_entries("a.yaml", text.as_bytes(), &Limits::default());
+    let mut entries = Vec::new();
+    read_template("a.yaml", text.as_bytes(), &Limits::default(), |entry| {
+        entries.push(entry);
+    });
     let objects: Vec<_> = entries
         .iter()
         .map(|entry| match entry {

@@ -142,6 +142,7 @@ pub const CHECKS: &[Check] = &[
     row("object-identity", Family::Object, Run::Object(identity::identity), "An apiVersion, kind, name or namespace is malformed."),
     row("object-generate-name", Family::Object, Run::Object(identity::generated_name), "The name of an object is made up when it is created."),
     row("object-duplicate", Family::Object, Run::Whole(duplicates::duplicates), "Two objects are the same object."),
+    row("too-many-objects", Family::Object, Run::Whole(duplicates::too_many), "A bundle has more objects than its ceiling."),
     row("object-min-operator-version", Family::Object, Run::Object(versions::of_object), "An object asks for something that is no version of the operator."),
     row("unquoted", Family::Object, Run::Object(strings::unquoted), "A word or number without quotes stands where a string must be."),
     row("size-argo-cd", Consumer, Run::Whole(sizes::argo_cd), "The bundle is larger than Argo CD takes by default."),

@@ -1,12 +1,13 @@
 //! What all checks may look at: the files, the metadata, and what was asked for.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::bundle::{Files, MANIFESTS};
 use crate::content::Content;
 use crate::error::Result;
 use crate::finding::Finding;
-use crate::limits::Limits;
+use crate::limits::{Ceiling, Limits};
 use crate::metadata::{Mediatype, Metadata};
 use crate::oci::Annotations;
 use crate::path::BundlePath;
@@ -25,6 +26,8 @@ pub(super) struct Context<'a> {
     pub(super) metadata: Option<Metadata>,
     /// The keys and values, as far as they can be read at all.
     pub(super) annotations: Annotations,
+    /// How many objects have been read.
+    pub(super) objects: AtomicU64,
     /// The line of each key.
     lines: BTreeMap<String, u32>,
 }
@@ -45,6 +48,7 @@ impl<'a> Context<'a> {
             has_placeholders: read.has_placeholders,
             metadata: read.metadata,
             annotations: read.annotations,
+            objects: AtomicU64::new(0),
             lines: read.lines,
         })
     }
@@ -61,6 +65,11 @@ impl<'a> Context<'a> {
     /// Returns the line of a key of the metadata, 0 when there is none.
     pub(super) fn line_of(&self, key: &str) -> u32 {
         self.lines.get(key).copied().unwrap_or(0)
+    }
+
+    /// Tells whether there are more objects than the ceiling allows; then none of them is listed.
+    pub(super) fn has_too_many_objects(&self) -> bool {
+        self.objects.load(Ordering::Relaxed) > self.limits[Ceiling::Objects]
     }
 
     pub(super) fn is_flat(&self) -> bool {

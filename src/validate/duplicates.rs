@@ -1,32 +1,56 @@
-//! Two objects with one identity: whoever applies the bundle keeps one of them, or refuses both.
+//! Objects counted and compared: two of one identity cannot both be applied, and there is a ceiling on all of them.
 
 use std::collections::HashMap;
 
 use crate::escape::shown;
 use crate::finding::Finding;
+use crate::limits::Ceiling;
 use crate::objects::Summary;
 
 use super::Whole;
 use super::context::Context;
+use super::files::Tally;
 
 /// Reports each object that is in the bundle already.
 pub(super) fn duplicates(context: &Context<'_>, whole: &Whole<'_>, findings: &mut Vec<Finding>) {
     let mut seen = HashMap::new();
-    // Of what a template holds it is not known how often it comes out.
-    let is_fixed = |object: &&Summary| !object.has_generated_name && !object.is_template;
-    for object in whole.objects.iter().filter(is_fixed) {
-        // Bases, overlays and patches of kustomize repeat the objects that they change, in files of their own.
-        let file = context.is_kustomize().then_some(&object.file);
-        let first = *seen.entry((&object.id, file)).or_insert(object);
-        if std::ptr::eq(first, object) {
-            continue;
+    for of_file in whole.objects.chunk_by(|a, b| a.file == b.file) {
+        let mut tally = Tally::default();
+        let mut found = Vec::new();
+        // Of what a template holds it is not known how often it comes out.
+        let is_fixed = |object: &&Summary| !object.has_generated_name && !object.is_template;
+        for object in of_file.iter().filter(is_fixed) {
+            // Bases, overlays and patches of kustomize repeat the objects that they change, in files of their own.
+            let file = context.is_kustomize().then_some(&object.file);
+            let first: &Summary = seen.entry((&object.id, file)).or_insert(object);
+            if !std::ptr::eq(first, object) {
+                found.push(duplicate(first, object));
+                tally.bound(&mut found);
+            }
         }
-        let (id, place) = (shown(&object.id.to_string()), shown(first.file.as_str()));
-        let message = format!("`{id}` is already in {place}, line {}", first.line);
+        if let Some(object) = of_file.first() {
+            tally.finish(&object.file, &mut found);
+        }
+        findings.append(&mut found);
+    }
+}
+
+fn duplicate(first: &Summary, object: &Summary) -> Finding {
+    let (id, place) = (shown(&object.id.to_string()), shown(first.file.as_str()));
+    let message = format!("`{id}` is already in {place}, line {}", first.line);
+    Finding::error("object-duplicate", message)
+        .at(&object.file, object.line)
+        .hint("remove one of them, or rename it")
+}
+
+/// Reports bundles with more objects than the ceiling, of which no object is remembered.
+pub(super) fn too_many(context: &Context<'_>, _: &Whole<'_>, findings: &mut Vec<Finding>) {
+    if context.has_too_many_objects() {
+        let limit = context.limits[Ceiling::Objects];
+        let message = format!("the bundle has more than {limit} objects");
         findings.push(
-            Finding::error("object-duplicate", message)
-                .at(&object.file, object.line)
-                .hint("remove one of them, or rename it"),
+            Finding::error("too-many-objects", message)
+                .hint("if it must have so many, raise --max-objects"),
         );
     }
 }

@@ -9,8 +9,9 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity};
 use crate::limits::Ceiling;
-use crate::objects::{Entry, Summary, entries, is_chart, is_kustomization, template_entries};
+use crate::objects::{Entry, Summary, entries, is_chart, is_kustomization, read_template};
 use crate::path::BundlePath;
+use crate::sensitive;
 
 use super::checks::{CHECKS, Run};
 use super::context::{Context, is_manifest_name};
@@ -81,21 +82,24 @@ fn check(context: &Context<'_>, path: &BundlePath, content: &Content) -> Result<
             .push(faults::file_too_large(path, content.len(), limit));
         return Ok(checked);
     }
-    let bytes = content
+    let name = path.file_name();
+    let is_read = (is_manifest_name(name) || is_kustomization(name)) && !is_leftover(name);
+    // Of other files the beginning says what there is to say.
+    let head = content.slice(0, content.len().min(sensitive::LOOKED_AT as u64));
+    let bytes = if is_read { None } else { head }
+        .unwrap_or_else(|| content.clone())
         .to_bytes()
         .map_err(|source| Error::io("cannot read", path.as_str().as_ref(), source))?;
     let file = File {
         path,
         bytes: &bytes,
     };
-    let name = path.file_name();
     for check in CHECKS {
         if let Run::File(run) = check.run {
             run(context, &file, &mut checked.findings);
         }
     }
     // What a chart's description lacks of an object is not worth a second finding.
-    let is_read = (is_manifest_name(name) || is_kustomization(name)) && !is_leftover(name);
     if is_read && !(is_chart(name) && context.is_flat()) {
         let mut tally = Tally::default();
         let mut actions = Actions::new(&bytes);
@@ -113,10 +117,10 @@ fn check(context: &Context<'_>, path: &BundlePath, content: &Content) -> Result<
         }
         // Here the faults are known; what is left can be read with the actions masked.
         if is_template {
-            for entry in template_entries(name, &bytes, context.limits) {
+            read_template(name, &bytes, context.limits, |entry| {
                 check_entry(context, path, &entry, &mut checked);
                 tally.bound(&mut checked.findings);
-            }
+            });
         }
         tally.finish(path, &mut checked.findings);
     }
@@ -139,13 +143,16 @@ fn check_entry(context: &Context<'_>, path: &BundlePath, entry: &Entry, checked:
     if let Entry::Object(object) = entry {
         let minimums = [checked.minimum.take(), versions::required_by(path, object)];
         checked.minimum = versions::highest(minimums.into_iter().flatten());
-        checked.objects.push(object.summary(path));
+        let before = context.objects.fetch_add(1, Ordering::Relaxed);
+        if before < context.limits[Ceiling::Objects] {
+            checked.objects.push(object.summary(path));
+        }
     }
 }
 
 /// Counts findings by code, so that a file cannot fill the memory with them.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     counts: BTreeMap<(&'static str, Severity), usize>,
     /// How many of the findings have been counted.
     counted: usize,
@@ -153,7 +160,7 @@ struct Tally {
 
 impl Tally {
     /// Drops new findings of which there are too many.
-    fn bound(&mut self, findings: &mut Vec<Finding>) {
+    pub(super) fn bound(&mut self, findings: &mut Vec<Finding>) {
         if findings.len() == self.counted {
             return;
         }
@@ -171,7 +178,7 @@ impl Tally {
     }
 
     /// Says how many were dropped.
-    fn finish(self, path: &BundlePath, findings: &mut Vec<Finding>) {
+    pub(super) fn finish(self, path: &BundlePath, findings: &mut Vec<Finding>) {
         for ((code, severity), count) in self.counts {
             if let Some(more @ 1..) = count.checked_sub(SAME_CODE_MAX) {
                 let message = format!("{more} more findings of this kind in this file");

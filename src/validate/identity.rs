@@ -8,6 +8,9 @@ use crate::path::BundlePath;
 
 use super::context::Context;
 
+/// What is wrong with a mapping that does not say what it is.
+const NO_OBJECT: &str = "this is no object: it has no `apiVersion`, `kind` and `metadata.name`";
+
 /// Reports what is no object: lists, patches, values of charts, kustomize's files.
 pub(super) fn not_object(
     context: &Context<'_>,
@@ -22,12 +25,9 @@ pub(super) fn not_object(
     let message = match &other.what {
         What::Incomplete(_) => return,
         What::NotAMapping(kind) => format!("this is {kind}, and an object is a mapping"),
-        What::Untyped(lacks) => {
-            let lacks: Vec<String> = lacks
-                .iter()
-                .map(|lack| format!("`{}`", lack.field))
-                .collect();
-            format!("this is no object: it has no {}", listed(&lacks))
+        What::Untyped => NO_OBJECT.to_owned(),
+        What::ChartValues | What::KustomizeSettings => {
+            format!("{NO_OBJECT}; it looks like {}", other.what)
         }
         what => format!("this looks like {what}, and is no object"),
     };
@@ -130,14 +130,6 @@ pub(super) fn generated_name(
         );
         let finding = Finding::warning("object-generate-name", message).at(path, object.line);
         findings.push(finding.hint("give it a name"));
-    }
-}
-
-fn listed(words: &[String]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 

@@ -38,8 +38,10 @@ pub(super) fn nested(context: &Context<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let mut directories: BTreeMap<&str, usize> = BTreeMap::new();
-    for (_, rest, _) in context.manifests() {
-        if let Some((directory, _)) = rest.split_once('/') {
+    for (path, rest, _) in context.manifests() {
+        if let Some((directory, _)) = rest.split_once('/')
+            && !is_leftover(path.file_name())
+        {
             *directories.entry(directory).or_default() += 1;
         }
     }
@@ -129,7 +131,7 @@ pub(super) fn chart(context: &Context<'_>, findings: &mut Vec<Finding>) {
     }
     for (path, _, _) in context.manifests() {
         if is_chart(path.file_name()) {
-            let message = "this looks like a Helm chart: the file is no object, and its name makes Argo CD run Helm";
+            let message = "this looks like a Helm chart: the file has no `kind` and `metadata.name`, and makes Argo CD run Helm";
             findings.push(
                 Finding::error("layout-chart", message)
                     .at(path, 0)
@@ -208,9 +210,9 @@ pub(super) fn same_name(context: &Context<'_>, findings: &mut Vec<Finding>) {
 pub(super) fn empty(context: &Context<'_>, whole: &Whole<'_>, findings: &mut Vec<Finding>) {
     let has_files = context.manifests().next().is_some();
     // A template that the operator fills may be no YAML before; what other findings explain already is not said again.
-    let may_be_templates = has_files && context.has_placeholders;
-    if whole.objects.is_empty() && !context.is_kustomize() && !whole.has_errors && !may_be_templates
-    {
+    let may_have_objects = has_files && context.has_placeholders;
+    let is_explained = whole.has_errors || context.has_too_many_objects();
+    if whole.objects.is_empty() && !context.is_kustomize() && !may_have_objects && !is_explained {
         let message = if has_files {
             format!("no file in `{MANIFESTS}/` holds an object")
         } else {

@@ -70,6 +70,7 @@ fn every_ceiling_of_a_document_has_its_code() {
             1,
             "a.yaml:6 yaml-too-many-documents",
         ),
+        (Ceiling::Objects, 1, ":0 too-many-objects"),
     ] {
         let limits = Limits::default().with(ceiling, value);
         let found = brief(&report_of(&files, &limits, Mediatype::Manifests));

@@ -141,6 +141,7 @@ const WITHOUT_FOLDER: &[&str] = &[
     "yaml-too-large",
     "yaml-too-many-nodes",
     "yaml-too-many-documents",
+    "too-many-objects",
     "size-argo-cd",
     "size-olm",
 ];
