@@ -47,8 +47,8 @@ pub fn identify(manifest: &Manifest, config: Option<&ImageConfig>) -> Result<Cop
     let marked =
         |key: &str| copies.labels.contains_key(key) || copies.annotations.contains_key(key);
     let known = marked(key::MEDIATYPE) || marked(key::KEP_MEDIATYPE);
-    // Without the config, an image without annotations may still have labels: the config decides.
-    if !known && (config.is_some() || !manifest.annotations.is_empty() && !manifest.is_docker()) {
+    // The labels may say it where the annotations do not, and builders annotate images with what they like: the config decides.
+    if !known && config.is_some() {
         let olm = copies
             .labels
             .keys()

@@ -11,6 +11,7 @@ use manifest_bundle::reference::Location;
 use manifest_bundle::validate::{Options, validate};
 use manifest_bundle::yaml;
 
+use super::golden::Sample;
 use super::markdown::Block;
 use super::schemas::{All, json};
 use super::tables::same;
@@ -20,6 +21,9 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
     let words: Vec<&str> = block.info.iter().map(String::as_str).collect();
     match words[..] {
         ["text", "grammar"] => grammar(block),
+        ["text", "layer", ..] => layer(block),
+        ["text", "archive", ..] => archive(block),
+        ["json", "archive", ..] => archive_file(block),
         ["text", "bundle"] => directory(block),
         ["json", "manifest", how, ..] => manifest(block, how, schemas),
         ["json", "config", how, ..] => config(block, how, schemas),
@@ -113,7 +117,7 @@ fn object(block: &Block) -> Result<(), String> {
 
 /// Checks a manifest or index, by what a reader and the schema of what is written make of it.
 ///
-/// `written` is what a producer writes; `read` is what a reader takes although nobody writes it; `invalid=KIND` is refused.
+/// `written` is what a producer writes, with `of=SAMPLE` of that sample; `read` is what a reader takes although nobody writes it; `invalid=KIND` is refused.
 /// `declared=TYPE` is the media type under which it came.
 fn manifest(block: &Block, how: &str, schemas: &All) -> Result<(), String> {
     let declared = block.value("declared").unwrap_or_default();
@@ -124,8 +128,9 @@ fn manifest(block: &Block, how: &str, schemas: &All) -> Result<(), String> {
     };
     match parse(&canonical).map_err(|e| e.to_string())? {
         Document::Manifest(manifest) => {
-            let written = String::from_utf8(manifest.write().unwrap()).unwrap();
-            same("what is written", written, canonical)
+            let again = String::from_utf8(manifest.write().unwrap()).unwrap();
+            same("what is written again", &*again, &*canonical)?;
+            written(block, "manifest", &canonical)
         }
         Document::Index(_) => Err("nobody writes an index for a bundle".into()),
     }
@@ -138,8 +143,9 @@ fn config(block: &Block, how: &str, schemas: &All) -> Result<(), String> {
         return Ok(());
     };
     let config = parse(&canonical).map_err(|e| e.to_string())?;
-    let written = String::from_utf8(config.write().unwrap()).unwrap();
-    same("what is written", written, canonical)
+    let again = String::from_utf8(config.write().unwrap()).unwrap();
+    same("what is written again", &*again, &*canonical)?;
+    written(block, "config", &canonical)
 }
 
 /// Compares how a reader took a text with how the page says; returns the canonical form if it is one that is written.
@@ -164,6 +170,46 @@ fn readable<T>(
             Ok(None)
         }
         _ => Err("say `written`, `read` or `invalid=KIND`".into()),
+    }
+}
+
+/// Returns the sample that a block is about.
+fn sample(block: &Block) -> Result<Sample, String> {
+    Ok(Sample::good(block.value("of").ok_or("say `of=SAMPLE`")?))
+}
+
+/// Checks the names of the entries in the layer of a sample.
+fn layer(block: &Block) -> Result<(), String> {
+    let wanted: Vec<String> = block.text.lines().map(str::to_owned).collect();
+    let found = sample(block)?.entries().into_iter().map(|(name, _)| name);
+    same("the list of entries", found.collect(), wanted)
+}
+
+/// Checks the names of the files in the archive of a sample.
+fn archive(block: &Block) -> Result<(), String> {
+    let wanted: Vec<String> = block.text.lines().map(str::to_owned).collect();
+    let found = sample(block)?.layout().into_keys().collect();
+    same("the list of files", found, wanted)
+}
+
+/// Checks what a file of the archive of a sample holds, as it is laid out for people.
+fn archive_file(block: &Block) -> Result<(), String> {
+    let name = block.value("file").ok_or("say `file=NAME`")?;
+    let files = sample(block)?.layout();
+    let found = files.get(name).ok_or("there is no such file")?;
+    let wanted: serde_json::Value = serde_json::from_str(&block.text).map_err(|e| e.to_string())?;
+    same("the file", &*String::from_utf8_lossy(found), &*wanted.to_string())
+}
+
+/// Compares a document that is laid out for people with what a sample becomes.
+fn written(block: &Block, what: &str, canonical: &str) -> Result<(), String> {
+    match block.value("of") {
+        Some(sample) => same(
+            "what is written",
+            &*Sample::good(sample).document(what),
+            canonical,
+        ),
+        None => Ok(()),
     }
 }
 

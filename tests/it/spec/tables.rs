@@ -18,9 +18,10 @@ use manifest_bundle::path::{BundlePath, Distinct};
 use manifest_bundle::reference::{Entry, Location, Registry};
 use manifest_bundle::requirement::Requirement;
 use manifest_bundle::tag::Tag;
-use manifest_bundle::validate::{CHECKS, Options, validate};
+use manifest_bundle::validate::{CHECKS, Family, Options, validate};
 use manifest_bundle::version::Version;
 
+use super::golden::Sample;
 use super::markdown::{Table, code};
 use super::schemas::All;
 use super::words;
@@ -62,6 +63,7 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Not seen by a schema", "Example"] => unseen,
         // Reasons, and nothing that could be run.
         ["Rule", "Because"] => |cells, _| reason(cells),
+        ["Offset", "Bytes", "Field", "Content"] => return header_fields(table),
         ["Refused key", "Because"] => refused_key,
         ["Key", "Required", "Value", "Example"] => return keys(table, schemas),
         ["Escaped from", "To"] => return escaped(table),
@@ -364,9 +366,15 @@ fn findings(table: &Table) -> Vec<(usize, String)> {
         ));
     }
     for (row, check) in table.rows.iter().zip(CHECKS) {
+        let family = match check.family {
+            Family::Metadata => "metadata",
+            Family::Layout => "layout",
+            Family::Object => "object",
+            Family::Consumer => "consumer",
+        };
         let checks = [
             same("the code", &*format!("`{}`", check.code), &row.cells[0]),
-            same("what it is about", check.family.name(), &row.cells[1]),
+            same("what it is about", family, &row.cells[1]),
             severity(check.code, &row.cells[2]),
             same("what it means", check.about, &row.cells[3]),
         ];
@@ -470,6 +478,86 @@ fn unseen(cells: &[String], schemas: &All) -> Result<(), String> {
         Ok(_) => Err("there is no fault".into()),
         Err(_) => Ok(()),
     }
+}
+
+/// The table of a header's fields is what every header of a layer holds.
+fn header_fields(table: &Table) -> Vec<(usize, String)> {
+    let sample = Sample::good("operator");
+    let archive = sample.archive();
+    let mut faults = Vec::new();
+    let mut at = 0;
+    for (name, size) in sample.entries() {
+        let block = &archive[at..at + BLOCK];
+        let mut next = 0;
+        for row in &table.rows {
+            let number = |cell: &String| cell.parse::<usize>().unwrap();
+            let (offset, bytes) = (number(&row.cells[0]), number(&row.cells[1]));
+            if offset != next {
+                faults.push((row.line, format!("the field before ends at {next}")));
+            }
+            next = offset + bytes;
+            let found = &block[offset..next];
+            let wanted = field(&row.cells[2], &row.cells[3], bytes, (&name, size), block);
+            if found != wanted {
+                faults.push((
+                    row.line,
+                    format!("{name}: it holds {}", found.escape_ascii()),
+                ));
+            }
+        }
+        if next != BLOCK {
+            faults.push((table.line, format!("the fields end at {next}")));
+        }
+        at += BLOCK + usize::try_from(size).unwrap().next_multiple_of(BLOCK);
+    }
+    if archive[at..] != [0; 2 * BLOCK] {
+        faults.push((table.line, "the archive ends otherwise".into()));
+    }
+    faults
+}
+
+/// The size of a block of an archive.
+const BLOCK: usize = 512;
+
+/// Returns what a field of a header must hold by the words of its row.
+fn field(
+    field: &str,
+    content: &str,
+    bytes: usize,
+    (name, size): (&str, u64),
+    block: &[u8],
+) -> Vec<u8> {
+    let is_directory = name.ends_with('/');
+    let mut wanted = match field {
+        "name" => name.as_bytes().to_vec(),
+        "prefix" => Vec::new(),
+        "size" => format!("{size:011o}").into_bytes(),
+        "checksum" => {
+            let sum: u32 = block
+                .iter()
+                .enumerate()
+                .map(|(i, byte)| u32::from(if (148..156).contains(&i) { b' ' } else { *byte }))
+                .sum();
+            format!("{sum:07o}").into_bytes()
+        }
+        _ => {
+            let constants: Vec<&str> = content.split('`').skip(1).step_by(2).collect();
+            let constant = match constants[..] {
+                [] => "",
+                [only] => only,
+                [_, directory] if is_directory => directory,
+                [file, ..] => file,
+            };
+            constant.as_bytes().to_vec()
+        }
+    };
+    if content.ends_with("zeros") || content.is_empty() {
+        wanted.resize(bytes, 0);
+    }
+    if content.ends_with("then a zero") {
+        wanted.push(0);
+    }
+    wanted
 }
 
 /// The table of exit codes has every kind of failure, with its own name and code.
