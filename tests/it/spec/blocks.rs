@@ -3,6 +3,7 @@
 use manifest_bundle::bundle::Files;
 use manifest_bundle::error::Error;
 use manifest_bundle::finding::Severity;
+use manifest_bundle::image::identify;
 use manifest_bundle::limits::Limits;
 use manifest_bundle::metadata::{self, Metadata, key};
 use manifest_bundle::oci::{Annotations, Document, ImageConfig};
@@ -121,7 +122,14 @@ fn object(block: &Block) -> Result<(), String> {
 /// `declared=TYPE` is the media type under which it came.
 fn manifest(block: &Block, how: &str, schemas: &All) -> Result<(), String> {
     let declared = block.value("declared").unwrap_or_default();
-    let parse = |text: &str| Document::parse(text.as_bytes(), declared, &Limits::default());
+    let parse = |text: &str| {
+        let document = Document::parse(text.as_bytes(), declared, &Limits::default())?;
+        if let Document::Manifest(manifest) = &document {
+            // Whether it may be a bundle's, before anything else is fetched.
+            identify(manifest, None)?;
+        }
+        Ok(document)
+    };
     let Some(canonical) = readable(parse(&block.text), &block.text, how, "manifest", schemas)?
     else {
         return Ok(());
@@ -198,7 +206,11 @@ fn archive_file(block: &Block) -> Result<(), String> {
     let files = sample(block)?.layout();
     let found = files.get(name).ok_or("there is no such file")?;
     let wanted: serde_json::Value = serde_json::from_str(&block.text).map_err(|e| e.to_string())?;
-    same("the file", &*String::from_utf8_lossy(found), &*wanted.to_string())
+    same(
+        "the file",
+        &*String::from_utf8_lossy(found),
+        &*wanted.to_string(),
+    )
 }
 
 /// Compares a document that is laid out for people with what a sample becomes.

@@ -8,10 +8,12 @@ size and digest of the layer, which are those of LAYER.
 """
 
 import hashlib
+import io
 import json
 import os
 import re
 import sys
+import tarfile
 import zlib
 
 BLOCK = 512
@@ -134,7 +136,12 @@ def write_archive(files):
             blocks += [header(b"././@PaxHeader", b"", b"x", 0o644, len(text)), padded(text)]
             fields = short(name), b""
         blocks += [header(*fields, kind, mode, len(content)), padded(content)]
-    return b"".join(blocks) + bytes(2 * BLOCK)
+    archive = b"".join(blocks) + bytes(2 * BLOCK)
+    # Another reader finds the same names in it.
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as other:
+        names = [entry.name + "/" * entry.isdir() for entry in other]
+    assert names == [name.decode() for name in sorted(entries)], names
+    return archive
 
 
 def split(name):

@@ -18,7 +18,7 @@ use manifest_bundle::path::{BundlePath, Distinct};
 use manifest_bundle::reference::{Entry, Location, Registry};
 use manifest_bundle::requirement::Requirement;
 use manifest_bundle::tag::Tag;
-use manifest_bundle::validate::{CHECKS, Family, Options, validate};
+use manifest_bundle::validate::{CHECKS, Options, validate};
 use manifest_bundle::version::Version;
 
 use super::golden::Sample;
@@ -366,15 +366,9 @@ fn findings(table: &Table) -> Vec<(usize, String)> {
         ));
     }
     for (row, check) in table.rows.iter().zip(CHECKS) {
-        let family = match check.family {
-            Family::Metadata => "metadata",
-            Family::Layout => "layout",
-            Family::Object => "object",
-            Family::Consumer => "consumer",
-        };
         let checks = [
             same("the code", &*format!("`{}`", check.code), &row.cells[0]),
-            same("what it is about", family, &row.cells[1]),
+            same("what it is about", check.family.name(), &row.cells[1]),
             severity(check.code, &row.cells[2]),
             same("what it means", check.about, &row.cells[3]),
         ];
