@@ -177,7 +177,7 @@ fn checks(loaded: &Loaded, asked: &Asked) -> Vec<Check> {
         .map(|difference| difference.key)
         .collect();
     let found = if differing.is_empty() {
-        "a bundle".to_owned()
+        "copies of the metadata that agree".to_owned()
     } else {
         format!(
             "copies of the metadata that differ in {}",
