@@ -9,6 +9,7 @@
 )]
 
 mod clients;
+mod corpus;
 mod credential_files;
 mod floors;
 mod harness;
