@@ -16,6 +16,7 @@ use super::golden::Sample;
 use super::markdown::Block;
 use super::schemas::{All, json};
 use super::tables::same;
+use crate::support::Sandbox;
 
 /// Runs one block; the error says what does not hold.
 pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
@@ -25,6 +26,7 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
         ["text", "layer", ..] => layer(block),
         ["text", "archive", ..] => archive(block),
         ["json", "archive", ..] => archive_file(block),
+        ["console", "error"] => failure(block),
         ["text", "bundle"] => directory(block),
         ["json", "manifest", how, ..] => manifest(block, how, schemas),
         ["json", "config", how, ..] => config(block, how, schemas),
@@ -223,6 +225,19 @@ fn written(block: &Block, what: &str, canonical: &str) -> Result<(), String> {
         ),
         None => Ok(()),
     }
+}
+
+/// Runs a command that fails and compares what it says on the standard error; its exit code is the `code` in it.
+fn failure(block: &Block) -> Result<(), String> {
+    let (command, wanted) = block.text.split_once('\n').unwrap();
+    let words = command
+        .strip_prefix("$ bundle ")
+        .ok_or("write `$ bundle …`")?;
+    let ran = Sandbox::new().run(words.split_whitespace());
+    same("the standard output", ran.stdout(), "")?;
+    same("the standard error", ran.stderr(), wanted)?;
+    let code = ran.error_json()["code"].as_i64();
+    same("the exit code", Some(i64::from(ran.code())), code)
 }
 
 /// Checks the tree of a bundle: every file is where a bundle may have one.
