@@ -7,15 +7,18 @@
 mod access;
 mod answer;
 mod auth;
+mod blob;
 mod body;
 mod challenge;
 mod download;
 mod event;
 mod http;
+mod incoming;
 mod link;
 mod location;
 mod login;
 mod manifest;
+mod pieces;
 mod proxy;
 mod realm;
 mod referrers;
@@ -26,6 +29,7 @@ mod tags;
 mod time;
 mod token;
 mod transport;
+mod unfinished;
 mod upload;
 mod warning;
 

@@ -19,7 +19,7 @@ use super::transport::{PROXY_PASSWORD, SPEAKS_HTTPS};
 const WORDS_MAX: usize = 1024;
 
 /// Everything of an answer but its body.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Head {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -66,7 +66,7 @@ impl Head {
 }
 
 /// An answer with its body.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Reply {
     pub(super) head: Head,
     pub(super) body: Bytes,

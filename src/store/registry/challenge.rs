@@ -310,4 +310,20 @@ mod tests {
         assert_eq!(error.kind(), Kind::Denied);
         assert!(error.message().contains("negotiate"), "{error}");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_that_a_registry_sends_is_too_much(text in "[ -~]{0,80}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn a_quoted_value_comes_back_as_it_was(value in "[ -~]{0,40}") {
+            let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
+            let text = format!("Basic, Bearer realm=\"{quoted}\" , x=y,Other");
+            let challenges = parse(&text).unwrap();
+            proptest::prop_assert_eq!(challenges.len(), 3);
+            proptest::prop_assert_eq!(challenges[1].get("realm").unwrap(), Some(value));
+        }
+    }
 }

@@ -16,7 +16,8 @@ use crate::oci::Descriptor;
 
 use super::Registry;
 use super::event::Event;
-use super::http::{Incoming, Live, Request};
+use super::http::{Live, Request};
+use super::incoming::Incoming;
 use super::retry::{Attempts, Failure};
 
 /// After this many bytes an interruption counts as the first one again.

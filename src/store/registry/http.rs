@@ -6,23 +6,20 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderValue, LOCATION,
 };
 use reqwest::{Method, Response, StatusCode};
-use tokio::time::Instant;
 use url::Url;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits::Ceiling;
 
-use super::access::Timeouts;
 use super::answer::{Collector, Head, Reply};
 use super::auth::Scope;
 use super::body::{self, Body, Progress};
+use super::incoming::Incoming;
 use super::location::{check_step, resolve, same_origin, shown_origin};
 use super::retry::{Again, Attempts, Failure};
 use super::session::{HEAD_MAX, Session};
@@ -264,45 +261,4 @@ fn unusable(request: &Request, head: &Head, what: &str) -> Error {
         request.doing,
         shown_origin(&head.url)
     ))
-}
-
-/// The body of an answer, as it comes in.
-#[derive(Debug)]
-pub(super) struct Incoming {
-    response: Response,
-    timeouts: Timeouts,
-    /// When the current period began, and how many bytes came in it.
-    period: (Instant, u64),
-}
-
-impl Incoming {
-    fn new(response: Response, timeouts: Timeouts) -> Self {
-        Self {
-            response,
-            timeouts,
-            period: (Instant::now(), 0),
-        }
-    }
-
-    /// Returns the next bytes, or nothing at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
-        let idle = self.timeouts.idle;
-        let next = tokio::time::timeout(idle, self.response.chunk()).await;
-        let url = self.response.url();
-        let piece = match next {
-            Ok(Ok(piece)) => piece,
-            Ok(Err(error)) => return Err(transport::failure(error, url)),
-            Err(_) => return Err(transport::too_slow(url, idle)),
-        };
-        let bytes = piece.as_ref().map_or(0, Bytes::len) as u64;
-        self.period.1 = self.period.1.saturating_add(bytes);
-        let elapsed: Duration = self.period.0.elapsed();
-        if elapsed >= idle && piece.is_some() {
-            if self.period.1 < self.timeouts.least {
-                return Err(transport::too_slow(url, idle));
-            }
-            self.period = (Instant::now(), 0);
-        }
-        Ok(piece)
-    }
 }

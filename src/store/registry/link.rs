@@ -152,4 +152,11 @@ mod tests {
             assert!(next(&[bad]).is_err(), "{bad}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_that_a_registry_sends_is_too_much(text in "[ -~]{0,80}") {
+            let _ = parse(&text);
+        }
+    }
 }

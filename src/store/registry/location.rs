@@ -319,4 +319,21 @@ mod tests {
             assert_eq!(checked.is_ok(), good, "{registry} {to}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_a_location_is_it_is_a_web_server_without_credentials(text in "[ -~]{0,60}") {
+            let base = url("https://r.example/v2/a/");
+            if let Ok(found) = resolve(&base, &text) {
+                proptest::prop_assert!(found.has_host() && found.fragment().is_none());
+                proptest::prop_assert!(found.username().is_empty() && found.password().is_none());
+                let state = found.query().unwrap_or_default().to_owned();
+                let digest = Digest::of(b"");
+                let query = with_digest(found, &digest).query().unwrap().to_owned();
+                proptest::prop_assert!(query.starts_with(&state));
+                let end = format!("digest={digest}");
+                proptest::prop_assert!(query.ends_with(&end));
+            }
+        }
+    }
 }

@@ -1,0 +1,52 @@
+//! The body of an answer, with the deadlines for its next bytes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::Response;
+use tokio::time::Instant;
+
+use super::access::Timeouts;
+use super::retry::Failure;
+use super::transport;
+
+/// The body of an answer, as it comes in.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    response: Response,
+    timeouts: Timeouts,
+    /// When the current period began, and how many bytes came in it.
+    period: (Instant, u64),
+}
+
+impl Incoming {
+    pub(super) fn new(response: Response, timeouts: Timeouts) -> Self {
+        Self {
+            response,
+            timeouts,
+            period: (Instant::now(), 0),
+        }
+    }
+
+    /// Returns the next bytes, or nothing at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        let idle = self.timeouts.idle;
+        let next = tokio::time::timeout(idle, self.response.chunk()).await;
+        let url = self.response.url();
+        let piece = match next {
+            Ok(Ok(piece)) => piece,
+            Ok(Err(error)) => return Err(transport::failure(error, url)),
+            Err(_) => return Err(transport::too_slow(url, idle)),
+        };
+        let bytes = piece.as_ref().map_or(0, Bytes::len) as u64;
+        self.period.1 = self.period.1.saturating_add(bytes);
+        let elapsed: Duration = self.period.0.elapsed();
+        if elapsed >= idle && piece.is_some() {
+            if self.period.1 < self.timeouts.least {
+                return Err(transport::too_slow(url, idle));
+            }
+            self.period = (Instant::now(), 0);
+        }
+        Ok(piece)
+    }
+}
