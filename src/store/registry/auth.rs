@@ -21,6 +21,7 @@ use crate::reference::Repository;
 use super::body::Body;
 use super::challenge::{Wanted, wanted};
 use super::http::{Live, Request};
+use super::location::is_loopback;
 use super::retry::Failure;
 use super::session::Session;
 use super::token;
@@ -213,6 +214,12 @@ impl Session {
         };
         let hint = format!("run `bundle login {}`", self.registry);
         self.auth.set_tried(&scope.repository, tried, hint);
+        if found.is_some() && self.base.scheme() == "http" && !is_loopback(&self.base) {
+            self.warn_once(format!(
+                "{}: the credentials travel over plain HTTP, where everybody on the way can read them",
+                self.registry
+            ));
+        }
         grant.leave = match (wanted, found.as_ref().map(|found| &found.credential)) {
             (_, Some(Credential::RegistryToken(token))) => {
                 Leave::Header(secret_header("Bearer", token.reveal())?, None)

@@ -1,5 +1,6 @@
 //! What a request carries: nothing, some bytes, or a content that is read as it is sent and can be sent again.
 
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,8 +16,8 @@ use super::event::{Event, Events};
 /// How much is read from a content at a time.
 const PIECE: usize = 256 * 1024;
 
-/// The body of a request.
-#[derive(Debug, Clone)]
+/// The body of a request. Its `Debug` form is its length: it may be a form with a token.
+#[derive(Clone)]
 pub(super) enum Body {
     /// No body.
     None,
@@ -39,6 +40,12 @@ impl Body {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Content { content, .. } => Some(content.len()),
         }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Body({:?})", self.len())
     }
 }
 

@@ -23,6 +23,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 /// After this long no other attempt begins.
 const BUDGET: Duration = Duration::from_secs(120);
+/// How much of one attempt counts: one that sent bytes for an hour has not wasted an hour.
+const COUNTED: Duration = Duration::from_secs(30);
 
 /// Whether a failed attempt is worth repeating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +70,10 @@ pub(super) struct Attempts {
     time: Time,
     events: Events,
     place: String,
-    started: Duration,
+    /// When the current attempt began.
+    began: Duration,
+    /// What earlier attempts and waits took from the budget.
+    spent: Duration,
     failed: u32,
     throttled: u32,
 }
@@ -76,7 +81,8 @@ pub(super) struct Attempts {
 impl Attempts {
     pub(super) fn new(time: &Time, events: &Events, place: String) -> Self {
         Self {
-            started: time.now(),
+            began: time.now(),
+            spent: Duration::ZERO,
             time: time.clone(),
             events: events.clone(),
             place,
@@ -88,7 +94,8 @@ impl Attempts {
     /// Forgets earlier failures, because there was progress since.
     pub(super) fn progressed(&mut self) {
         self.failed = 0;
-        self.started = self.time.now();
+        self.spent = Duration::ZERO;
+        self.began = self.time.now();
     }
 
     /// Waits for the next attempt, or gives the failure back when there is none.
@@ -106,11 +113,10 @@ impl Attempts {
         };
         self.failed = self.failed.saturating_add(1);
         let wait = asked.unwrap_or_else(|| backoff(self.failed, random()));
-        let elapsed = self.time.now().saturating_sub(self.started);
-        if self.failed >= ATTEMPTS
-            || wait > RETRY_AFTER_MAX
-            || elapsed.saturating_add(wait) > BUDGET
-        {
+        let took = self.time.now().saturating_sub(self.began);
+        self.spent = self.spent.saturating_add(took.min(COUNTED));
+        self.spent = self.spent.saturating_add(wait);
+        if self.failed >= ATTEMPTS || wait > RETRY_AFTER_MAX || self.spent > BUDGET {
             return Err(failure.error);
         }
         self.events.tell(Event::Retry {
@@ -121,6 +127,7 @@ impl Attempts {
             attempts: ATTEMPTS,
         });
         self.time.sleep(wait).await;
+        self.began = self.time.now();
         Ok(())
     }
 }
@@ -194,8 +201,8 @@ mod tests {
         assert!((0..100).any(|_| random() != random()));
     }
 
-    /// Fails again and again; returns the waits and how many events there were.
-    fn waits(again: Again) -> (Vec<Duration>, usize) {
+    /// Fails again and again, each attempt after so long; returns the waits and how many events there were.
+    fn waits(again: Again, attempt: Duration) -> (Vec<Duration>, usize) {
         let clock = Arc::new(Mutex::new((Duration::ZERO, Vec::new())));
         let (now, sleep) = (Arc::clone(&clock), Arc::clone(&clock));
         let time = Time::new(
@@ -217,6 +224,7 @@ mod tests {
                     error: Error::protocol("x"),
                     again,
                 };
+                clock.lock().unwrap().0 += attempt;
                 if let Err(error) = attempts.again(failure).await {
                     return error;
                 }
@@ -244,9 +252,15 @@ mod tests {
             (Again::Wait(Some(Duration::from_secs(61))), 0),
             (Again::Throttled(Some(Duration::from_secs(3600))), 0),
         ] {
-            let (waits, told) = waits(again);
+            let (waits, told) = waits(again, Duration::ZERO);
             assert_eq!((waits.len(), told), (want, want), "{again:?}");
         }
-        assert_eq!(waits(Again::Wait(second)).0, [Duration::from_secs(1); 4]);
+        let (exactly, _) = waits(Again::Wait(second), Duration::ZERO);
+        assert_eq!(exactly, [Duration::from_secs(1); 4]);
+        // Attempts count, too, but no more than half a minute each.
+        for (attempt, want) in [(1, 4), (29, 4), (30, 3), (3600, 3)] {
+            let (waits, _) = waits(Again::Wait(second), Duration::from_secs(attempt));
+            assert_eq!(waits.len(), want, "{attempt}");
+        }
     }
 }

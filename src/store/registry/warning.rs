@@ -22,17 +22,21 @@ impl Session {
         for value in headers.get_all(WARNING) {
             let value = String::from_utf8_lossy(value.as_bytes());
             let Some(text) = text(&value) else { continue };
-            let mut known = self
-                .warnings
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            let is_new = known.len() < SHOWN_MAX && known.insert(text.to_owned());
-            drop(known);
-            if is_new {
-                let text = format!("{} says: {}", self.registry, shown(text));
-                self.events().warn(text);
-            }
+            self.warn_once(format!("{} says: {}", self.registry, shown(text)));
+        }
+    }
+
+    /// Hands on a warning, unless it was handed on before.
+    pub(super) fn warn_once(&self, text: String) {
+        let mut known = self
+            .warnings
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_new = known.len() < SHOWN_MAX && known.insert(text.clone());
+        drop(known);
+        if is_new {
+            self.events().warn(text);
         }
     }
 }

@@ -80,6 +80,20 @@ async fn tags_that_are_none_are_left_out_with_a_warning() {
 }
 
 #[tokio::test]
+async fn what_a_registry_wants_to_be_known_is_passed_on_once() {
+    let mock = tagged(3, Some(1));
+    let warning = "299 - \"this API \u{e9}nds soon\"";
+    mock.rule(
+        on("GET", "/tags/"),
+        Act::change(move |r| r.set("warning", warning)),
+    );
+    let mut client = Client::new();
+    client.open(&mock.repository("a")).tags().await.unwrap();
+    let want = format!("{} says: this API \u{e9}nds soon", mock.host());
+    assert_eq!(client.warnings(), [want]);
+}
+
+#[tokio::test]
 async fn a_list_that_goes_on_elsewhere_or_for_ever_is_refused() {
     let mock = tagged(30, Some(10));
     let stranger = mock.base(Origin::Stranger).to_owned();

@@ -601,3 +601,25 @@ async fn a_name_that_is_too_deep_is_explained() {
     let hint = error.detail().hint.clone().unwrap();
     assert!(hint.contains("NAMESPACE/NAME"), "{hint}");
 }
+
+#[tokio::test]
+async fn what_was_just_written_is_looked_for_again() {
+    let unknown = || Act::Respond(Response::error(404, "MANIFEST_UNKNOWN", "x"));
+    let mock = MockRegistry::plain();
+    let sample = Sample::new(b"x");
+    let mut client = Client::new();
+    let to = client.open(&mock.repository("a"));
+    sample.push(&to, "1").await.unwrap();
+    mock.rule(on("HEAD", "/manifests/1").first(3), unknown());
+    let found = to.tagged(&"1".parse().unwrap()).await.unwrap();
+    assert_eq!(found, Some(sample.manifest.descriptor.digest));
+    assert_eq!(client.retries().len(), 3);
+    // But not for ever, and not by somebody who has written nothing.
+    mock.clear_rules();
+    mock.rule(on("HEAD", "/manifests/1"), unknown());
+    assert_eq!(to.tagged(&"1".parse().unwrap()).await.unwrap(), None);
+    mock.mark();
+    let other = Client::new().open(&mock.repository("a"));
+    assert_eq!(other.tagged(&"1".parse().unwrap()).await.unwrap(), None);
+    assert_eq!(mock.log().len(), 1);
+}
