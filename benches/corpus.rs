@@ -9,7 +9,7 @@ use std::path::Path;
 const SIZES: [(usize, usize); 4] = [(1_433, 2_600), (409, 18_000), (164, 110_000), (41, 640_000)];
 
 /// Writes a bundle directory of 2,047 files and 54 MB.
-pub fn large(at: &Path) {
+pub(crate) fn large(at: &Path) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let words = words(&mut random);
     let sentences = sentences(&mut random, &words);
@@ -27,7 +27,7 @@ pub fn large(at: &Path) {
 }
 
 /// Writes a bundle directory of five small files.
-pub fn small(at: &Path) {
+pub(crate) fn small(at: &Path) {
     bundle(at, "small");
     for (n, kind) in ["ConfigMap", "Secret", "Service", "ServiceAccount"]
         .iter()

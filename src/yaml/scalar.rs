@@ -234,10 +234,6 @@ fn looks_like_a_timestamp(text: &str) -> bool {
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "columns of tables that hold `None` too"
-)]
 mod tests {
     use super::*;
 

@@ -1,5 +1,6 @@
 //! Much of everything, made quickly: manifests, and images whose layer is as large as wanted.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
@@ -27,7 +28,7 @@ fn manifest(n: u64, size: u64) -> String {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
-            text.push_str(&format!("{state:016x}"));
+            write!(text, "{state:016x}").unwrap();
         }
         text.push('\n');
     }
