@@ -10,7 +10,7 @@ use std::process::Command;
 
 use flate2::read::MultiGzDecoder;
 use manifest_bundle::content::Spool;
-use manifest_bundle::image::Image;
+use manifest_bundle::image::{Image, PackOptions, unpack};
 use manifest_bundle::limits::Limits;
 use manifest_bundle::metadata;
 use manifest_bundle::ops::pack::{PackRequest, Packed, pack};
@@ -283,6 +283,42 @@ fn an_independent_program_writes_long_and_foreign_names_in_the_same_way() {
     let sample = Sample::pack(&source);
     assert_eq!(sample.packed.added.len(), 2, "the metadata is written anew");
     assert_eq!(sample.rebuilt(&source), sample.vector());
+}
+
+#[test]
+fn each_image_gives_its_bundle_back() {
+    let limits = Limits::default();
+    for name in names() {
+        let sample = Sample::good(&name);
+        let mut spool = Spool::new(sample.directory.path());
+        let unpacked = unpack(sample.image(), &limits, &mut spool).unwrap();
+        let bundle = unpacked.bundle;
+        assert_eq!(bundle.metadata, sample.packed.bundle.metadata, "{name}");
+        assert!(
+            unpacked
+                .copies
+                .differences(&bundle.metadata.annotations)
+                .is_empty(),
+            "{name}"
+        );
+        let source = super::files(&good().join(&name));
+        assert!(
+            source.keys().eq(bundle.files.keys()),
+            "{name}: {:?}",
+            bundle.files.keys()
+        );
+        for (path, content) in &bundle.files {
+            if path.as_str() != metadata::FILE {
+                let (found, wanted) = (content.to_bytes(), source[path].to_bytes());
+                assert_eq!(found.unwrap(), wanted.unwrap(), "{name}: {path}");
+            }
+        }
+        // What was unpacked packs to the same image again.
+        let options = PackOptions::default();
+        let again = manifest_bundle::image::pack(&bundle, &options, &mut spool).unwrap();
+        let digest = again.manifest.descriptor.digest;
+        assert_eq!(digest.to_string(), sample.vector().manifest, "{name}");
+    }
 }
 
 #[test]
