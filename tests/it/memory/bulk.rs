@@ -10,6 +10,15 @@ use flate2::write::GzEncoder;
 use manifest_bundle::digest::Hasher;
 use serde_json::json;
 
+/// What the bundle of [`stored`] says of itself.
+const METADATA: [(&str, &str); 5] = [
+    ("k8s.io.bundle.mediatype.v1", "manifests"),
+    ("k8s.io.bundle.manifests.v1", "manifests/"),
+    ("k8s.io.bundle.metadata.v1", "metadata/"),
+    ("k8s.io.bundle.package.v1", "bulk"),
+    ("k8s.io.bundle.version.v1", "1.0.0"),
+];
+
 /// Writes `count` manifests of about `size` bytes each. Their text packs to half its size, as that of many manifests does.
 pub(super) fn manifests(at: &Path, count: u64, size: u64) {
     for n in 0..count {
@@ -28,7 +37,7 @@ fn manifest(n: u64, size: u64) -> String {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
-            write!(text, "{state:016x}").unwrap();
+            let _ = write!(text, "{state:016x}");
         }
         text.push('\n');
     }
@@ -42,7 +51,11 @@ pub(super) fn stored(layer: &File, count: u64, size: u64) -> String {
     let text = manifest(0, size);
     let mut file = |name: String, text: &str| {
         let mut header = tar::Header::new_ustar();
+        header.set_entry_type(tar::EntryType::Regular);
         header.set_mode(0o644);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
         header.set_size(text.len() as u64);
         tar.append_data(&mut header, name, text.as_bytes()).unwrap();
     };
@@ -53,16 +66,9 @@ pub(super) fn stored(layer: &File, count: u64, size: u64) -> String {
         "manifests/end.yaml".into(),
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: end}\n",
     );
-    file(
-        "metadata/annotations.yaml".into(),
-        "annotations:
-  k8s.io.bundle.mediatype.v1: manifests
-  k8s.io.bundle.manifests.v1: manifests/
-  k8s.io.bundle.metadata.v1: metadata/
-  k8s.io.bundle.package.v1: bulk
-  k8s.io.bundle.version.v1: \"1.0.0\"
-",
-    );
+    let lines = METADATA.map(|(key, value)| format!("  {key}: \"{value}\"\n"));
+    let text = format!("annotations:\n{}", lines.concat());
+    file("metadata/annotations.yaml".into(), &text);
     let Hashed(gzip, hasher) = tar.into_inner().unwrap();
     gzip.finish().unwrap().flush().unwrap();
     hasher.finish().to_string()
@@ -102,6 +108,7 @@ pub(super) fn image(at: &Path, fill: impl FnOnce(&File) -> String) {
     let config = json!({
         "architecture": "amd64",
         "os": "linux",
+        "config": {"Labels": std::collections::BTreeMap::from(METADATA)},
         "rootfs": {"type": "layers", "diff_ids": [tar]},
     });
     let config = put("application/vnd.oci.image.config.v1+json", &config);
