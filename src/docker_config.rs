@@ -9,7 +9,7 @@
 //! 5. `$XDG_CONFIG_HOME/containers/auth.json`, else `~/.config/containers/auth.json`.
 //!
 //! The first place that has a credential for the repository is used; an empty entry is none. The order within one place
-//! is in [`lookup`]. A place that cannot be read or understood is an error, never "no credentials".
+//! is in `docker_config/lookup.rs`. A place that cannot be read or understood is an error, never "no credentials".
 //! Nothing here prints, and no secret becomes part of a message.
 
 mod edit;

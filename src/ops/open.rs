@@ -37,7 +37,7 @@ pub enum Place {
 ///
 /// # Errors
 ///
-/// [`Kind::NotFound`] when nothing is there, [`Kind::Usage`] for a registry reference without tag and digest or a
+/// [`NotFound`](crate::Kind::NotFound) when nothing is there, [`Usage`](crate::Kind::Usage) for a registry reference without tag and digest or a
 /// stream, which only the caller can read.
 pub async fn open(location: &Location, reach: &Reach) -> Result<Place> {
     match location {
