@@ -311,7 +311,7 @@ impl FromStr for Reference {
                 let (name, tag) = name.split_at_checked(colon).unwrap_or((name, ""));
                 (
                     name,
-                    Some(tag.strip_prefix(':').unwrap_or(tag).parse::<Tag>()?),
+                    Some(Tag::spelled(tag.strip_prefix(':').unwrap_or(tag))?),
                 )
             }
             None => (name, None),
@@ -461,7 +461,7 @@ fn parse_entry(whole: &str, text: &str) -> Result<(PathBuf, Entry), Invalid> {
         _ => (text, None),
     };
     let (path, name) = match text.rsplit_once(':') {
-        Some((path, name)) if !name.contains(['/', '\\']) => (path, Some(name.parse()?)),
+        Some((path, name)) if !name.contains(['/', '\\']) => (path, Some(Tag::spelled(name)?)),
         _ => (text, None),
     };
     if path.is_empty() {
@@ -510,6 +510,7 @@ mod tests {
             ("reg.io/a/b/c/d:v1", "reg.io", "a/b/c/d", Some("v1"), None),
             (tagged.as_str(), "reg.io", "a", Some("v1"), Some(DIGEST)),
             ("oci://reg.io/a:1", "reg.io", "a", Some("1"), None),
+            ("reg.io/a:1.0.0+b", "reg.io", "a", Some("1.0.0_b"), None),
             (
                 "reg.io/a__b/c.d-e:_x",
                 "reg.io",

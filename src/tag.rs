@@ -24,6 +24,14 @@ impl Tag {
         version.to_string().replace('+', "_").parse()
     }
 
+    /// Reads a tag as people write it: the version itself, with its `+`, means the version's tag (spec/references.md).
+    pub fn spelled(text: &str) -> Result<Self, Invalid> {
+        match Version::parse_lenient(text) {
+            Ok(_) => text.replace('+', "_").parse(),
+            Err(_) => text.parse(),
+        }
+    }
+
     /// Returns the version that this tag names, if it is one; a leading `v` is allowed.
     ///
     /// The first `_` stands for `+`; SemVer has no `_`, so this is unambiguous.
@@ -117,6 +125,22 @@ mod tests {
         );
         for other in ["latest", "1.0", "1.0.0_a_b", "stable"] {
             assert_eq!(other.parse::<Tag>().unwrap().version(), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_version_with_its_plus_means_the_tag_of_the_version() {
+        for (text, tag) in [
+            ("1.0.0-rc1+build.5", Some("1.0.0-rc1_build.5")),
+            ("v1.0.0+b", Some("v1.0.0_b")),
+            ("1.0.0_b", Some("1.0.0_b")),
+            ("latest", Some("latest")),
+            ("1.0+b", None),
+            ("a+b", None),
+            ("1.0.0+b+c", None),
+        ] {
+            let spelled = Tag::spelled(text);
+            assert_eq!(spelled.ok().as_ref().map(Tag::as_str), tag, "{text}");
         }
     }
 

@@ -12,6 +12,7 @@ use manifest_bundle::metadata::{Identity, Mediatype, Placeholders};
 use manifest_bundle::name::{ChannelName, OperatorId, PackageName};
 use manifest_bundle::oci::Annotations;
 use manifest_bundle::requirement::Requirement;
+use manifest_bundle::tag::Tag;
 use manifest_bundle::version::{KubernetesVersion, Version};
 
 use crate::commands::Command;
@@ -367,6 +368,11 @@ pub(crate) fn version(text: &str) -> Result<Version, String> {
     Version::parse_lenient(text)
         .map(|(version, _)| version)
         .map_err(|invalid| with_hint(&invalid))
+}
+
+/// Reads a tag; a version may have its `+`.
+pub(crate) fn tag(text: &str) -> Result<Tag, String> {
+    Tag::spelled(text).map_err(|invalid| with_hint(&invalid))
 }
 
 fn with_hint(invalid: &Invalid) -> String {

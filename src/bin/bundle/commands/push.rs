@@ -16,7 +16,7 @@ use manifest_bundle::{Error, Kind, Result};
 use super::pack::dry_run_answer;
 use super::record::Record;
 use super::source::{self, PackArgs};
-use crate::args::{AccessArgs, TransferArgs, word};
+use crate::args::{AccessArgs, TransferArgs, tag, word};
 use crate::output::Answer;
 use crate::settings::Settings;
 
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(value_name = "REF", value_parser = word::<Location>)]
     destination: Location,
     /// Another tag for the same bundle
-    #[arg(short, long = "tag", value_name = "TAG", value_parser = word::<Tag>)]
+    #[arg(short, long = "tag", value_name = "TAG", value_parser = tag)]
     tags: Vec<Tag>,
     /// Say what would be pushed, and send nothing
     #[arg(long)]

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::push::tags_to_set;
 use super::record::Record;
-use crate::args::{AccessArgs, TransferArgs, word};
+use crate::args::{AccessArgs, TransferArgs, tag, word};
 use crate::output::Answer;
 use crate::settings::Settings;
 
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(value_name = "REF", value_parser = word::<Location>)]
     reference: Location,
     /// The tags
-    #[arg(value_name = "TAG", required = true, value_parser = word::<Tag>)]
+    #[arg(value_name = "TAG", required = true, value_parser = tag)]
     tags: Vec<Tag>,
     /// Let a version's tag name another bundle than before
     #[arg(long)]
