@@ -17,7 +17,7 @@ use args::Cli;
 fn main() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,
-        Err(error) => return report::usage(&error, wants_machine_format()),
+        Err(error) => return report::usage(error, wants_machine_format()),
     };
     let format = cli.common.format;
     match commands::run(cli) {

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use manifest_bundle::escape::{shown, shown_lines};
 use manifest_bundle::finding::Finding;
 use manifest_bundle::{Error, Kind};
@@ -111,8 +112,45 @@ pub(crate) fn finding(finding: &Finding) -> Value {
     })
 }
 
+/// Takes passwords out of what the argument parser would repeat of the call.
+fn hide_credentials(error: &mut clap::Error) {
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg] {
+        let Some(ContextValue::String(text)) = error.get(kind) else {
+            continue;
+        };
+        if let Some(text) = without_credentials(text) {
+            error.insert(kind, ContextValue::String(text));
+        }
+    }
+}
+
+/// Returns a reference such as `user:password@host/…` with `…` for what stands before the `@`, if it is one.
+fn without_credentials(text: &str) -> Option<String> {
+    let start = text.find("://").map_or(0, |at| at.saturating_add(3));
+    let (scheme, rest) = text.split_at_checked(start)?;
+    let (before, after) = rest.rsplit_once('@')?;
+    // What follows the `@` of a path or of a reference is a digest.
+    let is_digest = ["sha256:", "sha512:"]
+        .iter()
+        .any(|algorithm| after.starts_with(algorithm));
+    if is_digest {
+        let bare = without_credentials(&format!("{scheme}{before}"))?;
+        return Some(format!("{bare}@{after}"));
+    }
+    // A registry in front of a `/` has at most a port; anything else with a `:` there may be a password with a `/` in it.
+    let (first, is_whole) = match before.split_once('/') {
+        Some((first, _)) => (first, false),
+        None => (before, true),
+    };
+    let (_, port) = first.rsplit_once(':')?;
+    let is_port = port.bytes().all(|b| b.is_ascii_digit());
+    let is_registry = !is_whole && (is_port || first.starts_with('['));
+    (!is_registry).then(|| format!("{scheme}…@{after}"))
+}
+
 /// Prints what the argument parser says: help on stdout with 0, anything else on stderr with 2, as JSON for machines.
-pub(crate) fn usage(error: &clap::Error, for_machines: bool) -> ExitCode {
+pub(crate) fn usage(mut error: clap::Error, for_machines: bool) -> ExitCode {
+    hide_credentials(&mut error);
     let is_help = !error.use_stderr();
     let rendered = error.render();
     if is_help {
@@ -134,4 +172,27 @@ pub(crate) fn usage(error: &clap::Error, for_machines: bool) -> ExitCode {
     // What the caller typed is in the message: it is escaped, and so comes without colour.
     let _ = write!(std::io::stderr(), "{}", shown_lines(&rendered.to_string()));
     ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_repeated_and_references_are() {
+        for (text, shown) in [
+            ("user:pw@reg.io/a", Some("…@reg.io/a")),
+            ("oci://user:pw@reg.io/a:1", Some("oci://…@reg.io/a:1")),
+            ("https://user:p@w@reg.io/a", Some("https://…@reg.io/a")),
+            ("user:p/w@reg.io/a", Some("…@reg.io/a")),
+            ("user:1234@reg.io/a@sha256:x", Some("…@reg.io/a@sha256:x")),
+            ("reg.io/a:1@sha256:x", None),
+            ("reg.io:5000/a@b", None),
+            ("[::1]/a@b", None),
+            ("oci:directory@sha256:x", None),
+            ("plain words", None),
+        ] {
+            assert_eq!(without_credentials(text).as_deref(), shown, "{text}");
+        }
+    }
 }
