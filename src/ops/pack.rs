@@ -87,7 +87,8 @@ pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> 
             .filter(|f| f.severity == Severity::Error)
             .all(|f| validate::is_object_code(f.code));
         let error = Error::of_findings(report.findings);
-        return Err(if only_objects && error.detail().hint.is_none() {
+        return Err(if only_objects {
+            // How to mend each of them stands with the findings.
             error.hint("mend the objects, or pack them as they are with --allow-invalid")
         } else {
             error
