@@ -8,6 +8,7 @@
     reason = "a test fails by a panic and talks on stderr"
 )]
 
+mod cases;
 mod clients;
 mod corpus;
 mod credential_files;
