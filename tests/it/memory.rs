@@ -70,7 +70,8 @@ fn copying_a_large_blob_takes_little_memory() {
 fn pulling_a_large_blob_takes_little_memory() {
     let sandbox = Sandbox::new();
     let registry = DockerRegistry::open();
-    let files = if full() { 1023 } else { 64 };
+    // Just below the ceiling of a blob, whose packing adds a little.
+    let files = if full() { 1020 } else { 64 };
     bulk::image(&sandbox.path("in"), |layer| bulk::stored(layer, files, MIB));
     let there = format!("{}:1.0.0", registry.repository("stored"));
     takes_at_most(&sandbox, OF_A_BLOB, &["copy", "oci:in:1", &there]);
