@@ -65,7 +65,7 @@ host=127.0.0.1:$port
 # once COMMAND…: the milliseconds that one run takes; what it prints goes to a file.
 once() {
     local began=${EPOCHREALTIME/./}
-    "$@" >"$work/out" 2>&1 || { echo "failed: $*" >&2; cat "$work/out" >&2; return 1; }
+    "$@" >"$work/said" 2>&1 || { echo "failed: $*" >&2; cat "$work/said" >&2; return 1; }
     local took=$((${EPOCHREALTIME/./} - began))
     printf '%d.%03d\n' $((took / 1000)) $((took % 1000))
 }
