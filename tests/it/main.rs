@@ -25,3 +25,4 @@ mod store_contract;
 mod support;
 mod tar;
 mod validate;
+mod yaml;
