@@ -48,6 +48,7 @@ pub(super) fn compose(
         disallow_directives: true,
         block_scalar_eof_without_line_feed: true,
         emit_comments: false,
+        emit_anchor_events: true,
         flow_nesting_limit: nesting,
         block_nesting_limit: nesting,
     };
@@ -356,12 +357,23 @@ impl Composer<'_> {
             .map_err(|kind| self.source.over(kind, at))
     }
 
-    fn check_properties(&self, anchor: usize, tag: Option<&Tag>, span: &Span) -> Result<(), Fault> {
+    /// Checks the anchor and the tag of a node whose event has just come.
+    fn check_properties(
+        &mut self,
+        anchor: usize,
+        tag: Option<&Tag>,
+        span: &Span,
+    ) -> Result<(), Fault> {
         if anchor != 0 {
+            // The parser was told to name each anchor right behind the event of its node.
+            let (event, span) = self.next()?;
             self.check_plain("an anchor", span.start)?;
+            if let Event::Anchor(_, name) = event {
+                self.source.check_anchor(&name, span.start)?;
+            }
         }
         if tag.is_some() {
-            self.check_plain("a tag", span.start)?;
+            self.check_plain("a tag", span.tag_start().unwrap_or(span.start))?;
         }
         Ok(())
     }

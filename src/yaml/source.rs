@@ -76,6 +76,21 @@ impl<'t> Source<'t> {
         )
     }
 
+    /// Refuses an anchor's name in which Kubernetes' reader would see the end of the name.
+    pub(super) fn check_anchor(&self, name: &str, at: Marker) -> Result<(), Fault> {
+        if name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        {
+            return Ok(());
+        }
+        let message = format!(
+            "the anchor `&{}`: Kubernetes takes letters, digits, `-` and `_` in its name",
+            shown(name)
+        );
+        Err(self.fault(FaultKind::Syntax, at, message))
+    }
+
     /// Refuses an unquoted key whose colon touches what follows, as in `{key:}`: for Kubernetes the colon is part of the key.
     pub(super) fn check_colon(&self, span: &Span, style: ScalarStyle) -> Result<(), Fault> {
         let end = span

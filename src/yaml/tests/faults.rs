@@ -68,6 +68,10 @@ fn faults_have_exact_places() {
         ("a: !!binary a*b\n", "bad-tag 1:13"),
         // Aliases.
         ("a: *b\n", "unknown-alias 1:4"),
+        ("a: &a 1\n*a: b\n", "syntax 2:1"),
+        ("a: &a.b 1\n", "syntax 1:4"),
+        ("- &a:b x\n", "syntax 1:3"),
+        ("a: &ä\n  b: 1\n", "syntax 1:4"),
         ("a: 1\n---\nb: *a\n", "unknown-alias 3:4"),
         ("a: *b\nb: &b 1\n", "unknown-alias 1:4"),
         ("a: &a [*a]\n", "self-alias 1:8"),
