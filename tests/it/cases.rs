@@ -8,8 +8,8 @@
 //! | 50 | docker config shapes | `every_kind_of_entry_is_read`, `an_entry_answers_for_its_registry_or_namespace_and_nothing_else`, `a_file_that_is_not_strict_json_is_an_error_and_never_no_credentials`, `a_missing_helper_is_a_warning_and_a_note_and_no_other_account_is_taken`, `a_helper_is_asked_before_entries_and_passed_over_when_it_has_nothing`, `identity_and_registry_tokens_are_used_as_what_they_are`, `flags_win_over_what_is_stored`, `the_shapes_of_the_corpus_are_read_as_their_table_says` |
 //! | 52 | redirect without the token | `storage_elsewhere_gets_no_credentials`, `credentials_do_not_come_back_after_a_way_through_another_origin`, `redirects_are_followed_within_bounds` |
 //! | 53 | token lives short | `a_token_that_runs_out_is_renewed_once`, `many_requests_with_short_tokens_all_get_through` |
-//! | 54 | TLS and plain HTTP | `http_and_https_are_not_mixed_up_in_silence`, `an_authority_is_trusted_when_it_is_named`, `bad_certificates_are_named_and_not_tried_again`, `a_certificate_of_a_stranger_is_refused`, `a_registry_that_speaks_tls_is_recognised_on_a_plain_connection` |
-//! | 55 | proxy variables | `proxies_are_used_for_others_and_not_for_this_machine`, `a_proxy_that_refuses_is_named_without_its_password` |
+//! | 54 | TLS and plain HTTP | `http_and_https_are_not_mixed_up_in_silence`, `an_authority_is_trusted_when_it_is_named`, `bad_certificates_are_named_and_not_tried_again`, `a_certificate_of_a_stranger_is_refused`, `a_registry_that_speaks_tls_is_recognised_on_a_plain_connection`, and one here |
+//! | 55 | proxy variables | `proxies_are_used_for_others_and_not_for_this_machine`, `a_proxy_that_refuses_is_named_without_its_password`, and one here |
 //! | 61 | upload over 4 MiB | `large_blobs_go_in_pieces_where_whole_ones_are_refused` |
 //! | 62 | upload location | `uploads_go_where_the_registry_says`, `an_upload_elsewhere_gets_no_credentials` |
 //! | 68 | throttled | `throttling_is_waited_for_twice_and_only_for_a_minute`, `what_passes_is_tried_again_and_what_stays_is_an_error_after_five_attempts` |

@@ -4,7 +4,7 @@ mod auth;
 mod downloads;
 mod faults;
 mod lists;
-mod tls;
+pub(crate) mod tls;
 mod uploads;
 
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,10 @@
-//! Cases 64 to 70: registries that refuse types, keep their tags, or lie about bytes.
+//! Cases 54 to 70: ways to a registry, and registries that refuse types, keep their tags, or lie about bytes.
 
 use serde_json::Value;
 
 use crate::real::{answer, tree};
-use crate::support::{Act, Http, MockRegistry, Modes, Sandbox, Snapshot, bundle_dir, on};
+use crate::registry::tls::proxy;
+use crate::support::{Act, Http, MockRegistry, Modes, Sandbox, Snapshot, Tls, bundle_dir, on};
 
 use super::config_map;
 
@@ -36,6 +37,74 @@ fn assert_there(sandbox: &Sandbox, there: &str, out: &str) {
     let pulled = tree(sandbox.path(out).join("manifests"));
     assert_eq!(pulled, tree(sandbox.path("in/manifests")));
     sandbox.run(["inspect", &reference]).ok();
+}
+
+#[test]
+fn case_54_the_roots_that_the_environment_names_are_used() {
+    let (sandbox, registry, there) = with(Modes {
+        tls: Tls::ClientCertificate,
+        ..Modes::default()
+    });
+    let ca = registry.certs().write(&sandbox.path("pki"));
+    let certificate = [
+        "--cert-file",
+        "pki/client.crt",
+        "--key-file",
+        "pki/client.key",
+    ];
+    let reference = format!("{there}:1.0.0");
+    for words in [
+        &["push", "in", &there][..],
+        &["pull", &reference, "-o", "out"],
+        &["verify", &reference],
+        &["list", &there],
+        &["copy", &reference, "oci:copy"],
+    ] {
+        let words = [words, &certificate].concat();
+        let stranger = sandbox.run(&words);
+        stranger.assert_code(5).assert_stderr_has("SSL_CERT_FILE");
+        sandbox.bundle(&words).env("SSL_CERT_FILE", &ca).run().ok();
+    }
+}
+
+#[test]
+fn case_55_the_proxy_that_the_environment_names_is_used_for_others() {
+    for (tls, flag, variables) in [
+        (Tls::Off, "--plain-http", ["HTTP_PROXY", "http_proxy"]),
+        (Tls::On, "--insecure", ["HTTPS_PROXY", "https_proxy"]),
+    ] {
+        let (sandbox, registry, there) = with(Modes {
+            tls,
+            ..Modes::default()
+        });
+        sandbox.secret("turnip-soup");
+        sandbox.run(["push", "in", &there, flag]).ok();
+        let (host, asked) = proxy(registry.host());
+        let url = format!("http://cook:turnip-soup@{host}");
+        // No name server knows this name.
+        let away = "registry.case-55.invalid/demo:1.0.0";
+        for (n, variable) in variables.into_iter().enumerate() {
+            let out = format!("out {n}");
+            let words = ["pull", away, "-o", &out, flag, "--timeout", "20s"];
+            sandbox.bundle(words).env(variable, &url).run().ok();
+            let heads = std::mem::take(&mut *asked.lock().unwrap());
+            assert!(!heads.is_empty(), "{variable}");
+            for head in heads {
+                assert_eq!(head.starts_with("CONNECT "), tls == Tls::On, "{head}");
+                assert!(head.contains("registry.case-55.invalid"), "{head}");
+                assert!(head.to_lowercase().contains("proxy-authorization: basic "));
+            }
+            // Neither for this machine nor for what is excepted.
+            let here = format!("{there}:1.0.0");
+            let words = ["verify", &here, flag];
+            sandbox.bundle(words).env(variable, &url).run().ok();
+            let words = ["verify", away, flag, "--timeout", "1s"];
+            let run = sandbox.bundle(words).env(variable, &url);
+            let excepted = run.env("NO_PROXY", ".case-55.invalid").run();
+            assert_ne!(excepted.code(), 0);
+            assert_eq!(asked.lock().unwrap().len(), 0);
+        }
+    }
 }
 
 #[test]

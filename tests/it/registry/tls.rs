@@ -274,7 +274,7 @@ fn settings_that_cannot_be_used_are_refused_at_once() {
 }
 
 /// A proxy that forwards plain requests by looking at nothing, and tunnels; returns what it was asked.
-fn proxy(to: &str) -> (String, Arc<Mutex<Vec<String>>>) {
+pub(crate) fn proxy(to: &str) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
     let asked = Arc::new(Mutex::new(Vec::new()));
