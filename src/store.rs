@@ -97,6 +97,12 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Opens a blob, unchecked. For [`fetch`] alone. A stream resumes by itself after an interruption.
     async fn open_unchecked(&self, descriptor: &Descriptor) -> Result<Opened>;
 
+    /// Tells whether bytes that came with another digest may be right when they are sent once more: true of a network,
+    /// which is then to say that it happens. For [`fetch`] and [`fetch_manifest`].
+    fn sends_again(&self, _why: &Error) -> bool {
+        false
+    }
+
     /// Tells whether a manifest or blob is here.
     async fn has(&self, descriptor: &Descriptor) -> Result<bool>;
 
@@ -118,7 +124,13 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     async fn referrers(&self, digest: &Digest, artifact_type: Option<&str>) -> Result<Referrers>;
 }
 
+/// What to say when the second transfer was no better than the first.
+const TWICE: &str =
+    "it was fetched twice: the registry, or something on the way to it, changes the bytes";
+
 /// Fetches a manifest or index and checks it: its digest where one was asked for, its size and its shape always.
+///
+/// A transfer that brought other bytes is repeated once.
 ///
 /// # Errors
 ///
@@ -128,22 +140,14 @@ pub async fn fetch_manifest(
     name: &Name,
     limits: &Limits,
 ) -> Result<ManifestBlob> {
-    let raw = store.manifest_unchecked(name).await?;
-    let place = || format!("{}{name}", store.place());
-    let digest = match name {
-        Name::Tag(_) => Digest::of(&raw.bytes),
-        Name::Digest(wanted) => {
-            let mut hasher = wanted.hasher();
-            hasher.update(&raw.bytes);
-            let found = hasher.finish();
-            if found != *wanted {
-                return Err(Error::mismatch("digest of the manifest", wanted, found).at(place()));
-            }
-            found
+    let (raw, digest) = match manifest_once(store, name).await {
+        Err(error) if error.kind() == Kind::Mismatch && store.sends_again(&error) => {
+            manifest_once(store, name).await.map_err(twice)?
         }
+        other => other?,
     };
     let document = Document::parse(&raw.bytes, &raw.media_type, limits)
-        .map_err(|error| error.at(place()).digest(digest))?;
+        .map_err(|error| error.at(format!("{}{name}", store.place())).digest(digest))?;
     let descriptor = Descriptor::new(document.media_type(), digest, raw.bytes.len() as u64);
     Ok(ManifestBlob {
         descriptor,
@@ -152,7 +156,37 @@ pub async fn fetch_manifest(
     })
 }
 
+/// Adds to a mismatch that it is the second one.
+fn twice(error: Error) -> Error {
+    match error.kind() {
+        Kind::Mismatch => error.hint(TWICE),
+        _ => error,
+    }
+}
+
+/// Reads the bytes of a manifest and compares their digest with the one that was asked for.
+async fn manifest_once(store: &dyn Store, name: &Name) -> Result<(RawManifest, Digest)> {
+    let raw = store.manifest_unchecked(name).await?;
+    let digest = match name {
+        Name::Tag(_) => Digest::of(&raw.bytes),
+        Name::Digest(wanted) => {
+            let mut hasher = wanted.hasher();
+            hasher.update(&raw.bytes);
+            let found = hasher.finish();
+            if found != *wanted {
+                return Err(Error::mismatch("digest of the manifest", wanted, found)
+                    .at(format!("{}{name}", store.place()))
+                    .digest(*wanted));
+            }
+            found
+        }
+    };
+    Ok((raw, digest))
+}
+
 /// Fetches a blob whole and checks its size and digest; large ones go to a temporary file in `directory`.
+///
+/// A transfer that brought as many bytes as it should, but others, is repeated once, from the first byte on.
 ///
 /// # Errors
 ///
@@ -170,23 +204,48 @@ pub async fn fetch(
             Error::limit(Ceiling::Blob, limits[Ceiling::Blob], descriptor.size).at(place()),
         );
     }
-    let size_fault = |found: String| {
-        Error::mismatch("size of the blob", descriptor.size, found)
+    let other = |found: Digest| {
+        Error::mismatch("digest of the blob", descriptor.digest, found)
             .at(place())
             .digest(descriptor.digest)
     };
+    let (content, found) = blob_once(store, descriptor, directory).await?;
+    if found == descriptor.digest {
+        return Ok(content);
+    }
+    let error = other(found);
+    if !store.sends_again(&error) {
+        return Err(error);
+    }
+    drop(content);
+    let (content, found) = blob_once(store, descriptor, directory).await?;
+    if found == descriptor.digest {
+        return Ok(content);
+    }
+    Err(twice(other(found)))
+}
+
+/// Reads a blob whole, no more than its size, and computes its digest.
+async fn blob_once(
+    store: &dyn Store,
+    descriptor: &Descriptor,
+    directory: &Path,
+) -> Result<(Content, Digest)> {
+    let size_fault = |found: String| {
+        Error::mismatch("size of the blob", descriptor.size, found)
+            .at(format!("{}@{}", store.place(), descriptor.digest))
+            .digest(descriptor.digest)
+    };
     let io_fault = |error| Error::io("cannot keep a blob in", directory, error);
-    let (content, found) = match store.open_unchecked(descriptor).await? {
+    match store.open_unchecked(descriptor).await? {
         Opened::Content(content) => {
             if content.len() != descriptor.size {
                 return Err(size_fault(content.len().to_string()));
             }
-            let found = content.digest(descriptor.digest.hasher());
-            (
-                content,
-                found
-                    .map_err(|error| Error::io("cannot read", Path::new(&store.place()), error))?,
-            )
+            let found = content
+                .digest(descriptor.digest.hasher())
+                .map_err(|error| Error::io("cannot read", Path::new(&store.place()), error))?;
+            Ok((content, found))
         }
         Opened::Stream(mut stream) => {
             let mut spool = Spool::new(directory);
@@ -203,17 +262,9 @@ pub async fn fetch(
             if writer.len() != descriptor.size {
                 return Err(size_fault(writer.len().to_string()));
             }
-            (writer.finish().map_err(io_fault)?, hasher.finish())
+            Ok((writer.finish().map_err(io_fault)?, hasher.finish()))
         }
-    };
-    if found != descriptor.digest {
-        return Err(
-            Error::mismatch("digest of the blob", descriptor.digest, found)
-                .at(place())
-                .digest(descriptor.digest),
-        );
     }
-    Ok(content)
 }
 
 /// Says that a manifest is not here; the same words for every store.

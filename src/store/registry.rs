@@ -36,6 +36,7 @@ mod warning;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::Method;
@@ -237,6 +238,17 @@ impl Store for Registry {
         opened
             .map(Opened::Stream)
             .map_err(|error| error.at(self.place_name()))
+    }
+
+    fn sends_again(&self, why: &Error) -> bool {
+        self.session.events().tell(Event::Retry {
+            place: self.place_name(),
+            why: shown(why.message()),
+            wait: Duration::ZERO,
+            attempt: 2,
+            attempts: 2,
+        });
+        true
     }
 
     async fn has(&self, descriptor: &Descriptor) -> Result<bool> {
