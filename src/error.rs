@@ -98,6 +98,8 @@ pub struct Detail {
     pub hint: Option<String>,
     /// All findings, where a check refused a bundle; the message is about the first error of them.
     pub findings: Vec<Finding>,
+    /// What a registry says it does not have of what a manifest names; all of it where the registry does not say which.
+    pub missing: Vec<Digest>,
     /// The failure below this one.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -283,6 +285,13 @@ impl Error {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.detail.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what a registry does not have of what a manifest names.
+    #[must_use]
+    pub fn missing(mut self, missing: Vec<Digest>) -> Self {
+        self.detail.missing = missing;
         self
     }
 

@@ -29,6 +29,8 @@ pub struct CopyOptions {
     pub limits: Limits,
     /// What to do about the referrers of the root.
     pub referrers: ReferrersMode,
+    /// Whether to look, once a tag is written, where it points: somebody else may have written it at the same time.
+    pub confirm: bool,
 }
 
 /// What to do about the referrers of what is copied.
@@ -114,12 +116,36 @@ pub async fn referrers(
     Ok(walk.copied)
 }
 
-/// Gives a manifest that is in a store more tags.
+/// Gives a manifest that is in a store more tags, and looks whether they point to it.
+///
+/// # Errors
+///
+/// [`Kind::Conflict`](crate::error::Kind::Conflict) for a tag that somebody else moved meanwhile.
 pub async fn name(store: &dyn Store, manifest: &ManifestBlob, tags: &[Tag]) -> Result<()> {
     for tag in tags {
         store.push_manifest(manifest, Some(tag)).await?;
+        confirm(store, tag, &manifest.descriptor.digest).await?;
     }
     Ok(())
+}
+
+/// Looks whether a tag that was just written points to what was written under it.
+async fn confirm(store: &dyn Store, tag: &Tag, digest: &Digest) -> Result<()> {
+    let place = || format!("{}:{tag}", store.place());
+    match store.tagged(tag).await? {
+        Some(found) if found == *digest => Ok(()),
+        Some(found) => Err(Error::conflict(format!(
+            "somebody else moved the tag meanwhile: {digest} was written, and it names {found}"
+        ))
+        .at(place())
+        .digest(*digest)
+        .expected(digest)
+        .found(found)
+        .hint("find out who else writes this tag; what was copied can be had by its digest")),
+        None => Err(Error::protocol("the tag was written and is not there")
+            .at(place())
+            .digest(*digest)),
+    }
 }
 
 /// One copy on its way.
@@ -220,16 +246,47 @@ impl Walk<'_> {
 
     /// Writes a manifest whose parts are there, under each of the tags or under none.
     async fn name(&mut self, manifest: &ManifestBlob, tags: &[Tag]) -> Result<()> {
-        match tags {
-            [] => self.destination.push_manifest(manifest, None).await?,
-            tags => {
-                for tag in tags {
-                    self.destination.push_manifest(manifest, Some(tag)).await?;
-                }
+        if tags.is_empty() {
+            self.put(manifest, None).await?;
+        }
+        for tag in tags {
+            self.put(manifest, Some(tag)).await?;
+            if self.options.confirm {
+                confirm(self.destination, tag, &manifest.descriptor.digest).await?;
             }
         }
         self.copied.manifests = self.copied.manifests.saturating_add(1);
         Ok(())
+    }
+
+    /// Writes a manifest. Of what the destination then says it does not have, though it said otherwise, it gets another
+    /// copy, once.
+    async fn put(&mut self, manifest: &ManifestBlob, tag: Option<&Tag>) -> Result<()> {
+        let missing = match self.destination.push_manifest(manifest, tag).await {
+            Err(error) if !error.detail().missing.is_empty() => error.detail().missing.clone(),
+            other => return other,
+        };
+        match &manifest.document {
+            Document::Manifest(image) => {
+                for part in image.blobs().filter(|part| missing.contains(&part.digest)) {
+                    send(self.source, self.destination, part, self.options).await?;
+                    self.copied.sent = self.copied.sent.saturating_add(1);
+                    self.copied.bytes = self.copied.bytes.saturating_add(part.size);
+                }
+            }
+            Document::Index(index) => {
+                let listed = index.manifests.iter();
+                for part in listed.filter(|part| missing.contains(&part.digest)) {
+                    let part = self.fetch(part).await?;
+                    self.destination.push_manifest(&part, None).await?;
+                }
+            }
+        }
+        let again = self.destination.push_manifest(manifest, tag).await;
+        again.map_err(|error| match error.detail().missing.as_slice() {
+            [] => error,
+            _ => error.hint("it was sent twice: the registry loses what it takes"),
+        })
     }
 
     /// Finds the referrers of the root and, if asked, copies them.
@@ -311,6 +368,17 @@ async fn blob(
     {
         return Ok(Arrived::Mounted);
     }
+    send(source, destination, descriptor, options).await?;
+    Ok(Arrived::Sent(descriptor.size))
+}
+
+/// Fetches one blob and sends it, whatever is there.
+async fn send(
+    source: &dyn Store,
+    destination: &dyn Store,
+    descriptor: &Descriptor,
+    options: &CopyOptions,
+) -> Result<()> {
     let content = store::fetch(
         source,
         descriptor,
@@ -318,6 +386,5 @@ async fn blob(
         &options.limits,
     )
     .await?;
-    destination.push_blob(descriptor, &content).await?;
-    Ok(Arrived::Sent(descriptor.size))
+    destination.push_blob(descriptor, &content).await
 }

@@ -164,6 +164,7 @@ impl Registry {
                 "the registry does not have everything that the manifest names: {error}"
             ))
             .digest(digest)
+            .missing(missing_parts(reply, &manifest.document))
             .hint("push again: what is there already is not sent twice"));
         }
         if matches!(status, 400 | 405 | 406 | 415) {
@@ -201,6 +202,18 @@ impl Registry {
         // The place is put before every message of this store, so it is not named here.
         no_such_manifest("the repository", name)
     }
+}
+
+/// Returns what a manifest lists and the registry says it does not have; everything where it does not say which.
+fn missing_parts(reply: &Reply, document: &Document) -> Vec<Digest> {
+    let parts: Vec<Digest> = match document {
+        Document::Manifest(manifest) => manifest.blobs().map(|part| part.digest).collect(),
+        Document::Index(index) => index.manifests.iter().map(|part| part.digest).collect(),
+    };
+    let said = String::from_utf8_lossy(&reply.body);
+    let is_named = |digest: &&Digest| said.contains(&digest.to_string());
+    let named: Vec<Digest> = parts.iter().filter(is_named).copied().collect();
+    if named.is_empty() { parts } else { named }
 }
 
 /// Computes the digest with the algorithm of another one.

@@ -58,7 +58,7 @@ fn one_at_a_time_is_an_order() {
 }
 
 #[test]
-fn a_repeated_push_asks_once_and_says_that_it_is_there() {
+fn a_repeated_push_asks_twice_and_says_that_it_is_there() {
     let registry = DockerRegistry::local();
     let sandbox = Sandbox::new();
     etcd(&sandbox, "1.0.0");
@@ -71,7 +71,7 @@ fn a_repeated_push_asks_once_and_says_that_it_is_there() {
     again.assert_stderr_has(&format!("{repository}:1.0.0 is there already"));
     assert_eq!(
         parts.asked(&registry, &repository),
-        ["HEAD manifests/1.0.0 200"]
+        ["HEAD manifests/1.0.0 200", "GET manifests/1.0.0 200"]
     );
     // Under another name nothing is sent but the manifest.
     registry.mark();

@@ -86,17 +86,19 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let missing = tags_to_set(
         destination.store.as_ref(),
         &tags,
-        digest,
+        &manifest,
         args.force,
         settings,
     )
-    .await?;
+    .await?
+    .tags;
     let mode = if args.referrers {
         ReferrersMode::Copy
     } else {
         ReferrersMode::Count
     };
-    let options = copy_options(&destination_reach, args.transfer.concurrency, mode);
+    let mut options = copy_options(&destination_reach, args.transfer.concurrency, mode);
+    options.confirm = true;
     // Every byte is received and then sent.
     let _progress = settings
         .talk

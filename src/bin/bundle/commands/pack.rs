@@ -191,9 +191,9 @@ fn write_layout(
     let memory = Memory::of_image("memory", &packed.image, None)?;
     let manifest = &packed.image.manifest;
     let work = async {
-        let digest = manifest.descriptor.digest;
-        let tags = tags_to_set(layout, std::slice::from_ref(tag), digest, force, settings).await?;
-        super::push::put(&memory, manifest, layout, &tags, settings).await
+        let tags = std::slice::from_ref(tag);
+        let set = tags_to_set(layout, tags, manifest, force, settings).await?;
+        super::push::put(&memory, manifest, layout, &set.tags, settings).await
     };
     tokio::runtime::Builder::new_current_thread()
         .build()

@@ -131,11 +131,12 @@ pub(super) async fn write(
             let tags = super::push::tags_to_set(
                 &layout,
                 &[name],
-                loaded.image.manifest.descriptor.digest,
+                &loaded.image.manifest,
                 args.force,
                 settings,
             )
-            .await?;
+            .await?
+            .tags;
             let memory = Memory::of_image("memory", &loaded.image, None)?;
             super::push::put(&memory, &loaded.image.manifest, &layout, &tags, settings)
                 .await

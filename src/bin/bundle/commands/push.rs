@@ -8,7 +8,7 @@ use manifest_bundle::ops::destination::Destination;
 use manifest_bundle::ops::load;
 use manifest_bundle::ops::open::Reach;
 use manifest_bundle::reference::Location;
-use manifest_bundle::store::Store;
+use manifest_bundle::store::{self, Name, Store};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::version::Version;
 use manifest_bundle::{Error, Kind, Result};
@@ -90,11 +90,12 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
 
     let destination = Destination::open(&args.destination, &reach)?;
     let to = destination.store.as_ref();
-    let missing = tags_to_set(to, &tags, digest, args.force, settings).await?;
-    if !missing.is_empty() {
-        let options = copy_options(&reach, args.transfer.concurrency, ReferrersMode::Ignore);
+    let set = tags_to_set(to, &tags, &manifest, args.force, settings).await?;
+    if !set.tags.is_empty() {
+        let mut options = copy_options(&reach, args.transfer.concurrency, ReferrersMode::Ignore);
+        options.confirm = set.moves;
         let _progress = settings.talk.progress("push", size);
-        let copied = copy::copy(opened.store.as_ref(), &manifest, to, &missing, &options).await?;
+        let copied = copy::copy(opened.store.as_ref(), &manifest, to, &set.tags, &options).await?;
         settings.talk.say(summary(&copied));
     }
     let mut record = Record::of_store(to, digest, tags.first());
@@ -118,6 +119,7 @@ pub(super) async fn put(
         spool_directory: settings.spool_directory.clone(),
         limits: settings.limits.clone(),
         referrers: ReferrersMode::Ignore,
+        confirm: false,
     };
     copy::copy(from, manifest, to, tags, &options).await
 }
@@ -133,6 +135,7 @@ pub(super) fn copy_options(
         spool_directory: reach.spool_directory.clone(),
         limits: reach.limits.clone(),
         referrers,
+        confirm: false,
     }
 }
 
@@ -183,6 +186,15 @@ pub(super) fn all_tags(named: Option<&Tag>, others: &[Tag], version: &Version) -
     Ok(tags)
 }
 
+/// The tags that must be set.
+#[derive(Debug)]
+pub(super) struct ToSet {
+    /// The tags.
+    pub(super) tags: Vec<Tag>,
+    /// Whether one of them names something else at the moment.
+    pub(super) moves: bool,
+}
+
 /// Looks where the tags are now and returns those that must be set.
 ///
 /// # Errors
@@ -191,13 +203,15 @@ pub(super) fn all_tags(named: Option<&Tag>, others: &[Tag], version: &Version) -
 pub(super) async fn tags_to_set(
     store: &dyn Store,
     tags: &[Tag],
-    digest: Digest,
+    manifest: &ManifestBlob,
     force: bool,
     settings: &Settings,
-) -> Result<Vec<Tag>> {
+) -> Result<ToSet> {
+    let digest = manifest.descriptor.digest;
     let mut missing = Vec::new();
+    let mut moves = false;
     for tag in tags {
-        match store.tagged(tag).await? {
+        match present(store, tag, manifest, settings).await? {
             Some(present) if present == digest => settings
                 .talk
                 .say(format!("{}:{tag} is there already", store.place())),
@@ -215,11 +229,47 @@ pub(super) async fn tags_to_set(
                     .talk
                     .say(format!("{}:{tag} moves from {present}", store.place()));
                 missing.push(tag.clone());
+                moves = true;
             }
             None => missing.push(tag.clone()),
         }
     }
-    Ok(missing)
+    Ok(ToSet {
+        tags: missing,
+        moves,
+    })
+}
+
+/// Returns the digest that a tag names.
+///
+/// Where that would mean that nothing has to be sent, the manifest itself is read: what a registry says about a digest is
+/// no substitute for the bytes, and a tag may outlive its manifest.
+async fn present(
+    store: &dyn Store,
+    tag: &Tag,
+    manifest: &ManifestBlob,
+    settings: &Settings,
+) -> Result<Option<Digest>> {
+    let said = store.tagged(tag).await?;
+    if said != Some(manifest.descriptor.digest) {
+        return Ok(said);
+    }
+    let name = Name::Tag(tag.clone());
+    match store::fetch_manifest(store, &name, &settings.limits).await {
+        Ok(found) => Ok(Some(found.descriptor.digest)),
+        // A layout whose file was damaged is put right by writing it again, as is a tag without a manifest.
+        Err(error)
+            if error.kind() == Kind::NotFound
+                || (error.kind() == Kind::Mismatch && store.repository().is_none()) =>
+        {
+            settings.talk.warn(format!(
+                "{}:{tag} is there, but its manifest is not as it should be, and is written again",
+                store.place()
+            ));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the bytes of a manifest and everything that it lists directly.

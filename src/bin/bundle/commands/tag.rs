@@ -63,11 +63,12 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let missing = tags_to_set(
         destination.store.as_ref(),
         &args.tags,
-        digest,
+        &manifest,
         args.force,
         settings,
     )
-    .await?;
+    .await?
+    .tags;
     copy::name(destination.store.as_ref(), &manifest, &missing).await?;
     let record = Record::of_store(destination.store.as_ref(), digest, args.tags.first());
     let mut answer = record.answer();
