@@ -15,7 +15,7 @@ use crate::limits::{Ceiling, Limits};
 use super::budget::Budget;
 use super::characters::Text;
 use super::fault::{Fault, FaultKind};
-use super::mapping::Entries;
+use super::mapping::{Entries, Stack};
 use super::scalar;
 use super::source::Source;
 use super::{Key, Node, Style, Value};
@@ -56,6 +56,8 @@ pub(super) fn compose(
         parser: Parser::new_from_str_with_options(text.text, options),
         source: Source::new(text, line),
         anchors: HashMap::new(),
+        open_entries: Stack::new(),
+        open_items: Vec::new(),
         rules,
         budget: Budget::new(limits, depth),
     };
@@ -67,6 +69,9 @@ struct Composer<'t> {
     source: Source<'t>,
     /// The nodes that aliases can repeat, by the parser's number of their anchor.
     anchors: HashMap<usize, Node>,
+    /// Entries and items of the collections that are not at their end yet.
+    open_entries: Stack,
+    open_items: Vec<Node>,
     rules: Rules,
     budget: Budget,
 }
@@ -118,14 +123,16 @@ impl<'t> Composer<'t> {
             Event::SequenceStart(style, anchor, tag) => {
                 self.check_properties(anchor, tag.as_deref(), &span)?;
                 self.check_depth(depth, span.start)?;
-                let mut items = Vec::new();
+                let start = self.open_items.len();
                 loop {
                     let (event, span) = self.next()?;
                     if event == Event::SequenceEnd {
                         break;
                     }
-                    items.push(self.node(event, span, depth + 1)?);
+                    let item = self.node(event, span, depth + 1)?;
+                    self.open_items.push(item);
                 }
+                let items = self.open_items.drain(start..).collect();
                 (
                     self.make(
                         Value::Sequence(items),
@@ -165,11 +172,11 @@ impl<'t> Composer<'t> {
 
     /// Composes keys and values up to the end of their mapping.
     fn entries(&mut self, depth: u64) -> Result<Vec<(Key, Node)>, Fault> {
-        let mut entries = Entries::default();
+        let mut entries = Entries::begin(&self.open_entries);
         loop {
             let (event, key_span) = self.next()?;
             if event == Event::MappingEnd {
-                return Ok(entries.into_vec());
+                return Ok(entries.end(&mut self.open_entries));
             }
             if is_merge_key(&event) {
                 self.check_plain("a merge key", key_span.start)?;
@@ -185,13 +192,13 @@ impl<'t> Composer<'t> {
             let key = self.key(event, &key_span)?;
             let (event, span) = self.next()?;
             let value = self.node(event, span, depth + 1)?;
-            entries.insert(key, value)?;
+            entries.insert(&mut self.open_entries, key, value)?;
         }
     }
 
     /// Takes over the entries of merged mappings; of several the first wins, so they are taken from the last on.
     fn merge(
-        &self,
+        &mut self,
         entries: &mut Entries,
         value: Value,
         is_alias: bool,
@@ -205,13 +212,13 @@ impl<'t> Composer<'t> {
             )
         };
         match value {
-            Value::Mapping(merged) => entries.merge(merged),
+            Value::Mapping(merged) => entries.merge(&mut self.open_entries, merged),
             Value::Sequence(items) if !is_alias => {
                 for item in items.into_iter().rev() {
                     let Value::Mapping(merged) = item.value else {
                         return Err(wrong());
                     };
-                    entries.merge(merged);
+                    entries.merge(&mut self.open_entries, merged);
                 }
             }
             _ => return Err(wrong()),

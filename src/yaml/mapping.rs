@@ -11,10 +11,15 @@ use super::{Key, Node};
 /// Up to this many entries, looking at each is faster than an index.
 const SMALL: usize = 16;
 
-/// Entries in the order of the file.
-#[derive(Debug, Default)]
+/// The entries of all mappings that are being read, the innermost mapping's last.
+///
+/// One list for all of them, so that each mapping is allocated once, when its size is known.
+pub(super) type Stack = Vec<(Key, Node)>;
+
+/// The entries of one mapping, which are the last on the stack, in the order of the file.
+#[derive(Debug)]
 pub(super) struct Entries {
-    list: Vec<(Key, Node)>,
+    start: usize,
     index: Option<Index>,
 }
 
@@ -26,10 +31,18 @@ struct Index {
 }
 
 impl Entries {
+    /// Begins a mapping.
+    pub(super) fn begin(stack: &Stack) -> Self {
+        Self {
+            start: stack.len(),
+            index: None,
+        }
+    }
+
     /// Adds an entry that is written in the mapping itself; the same key from a merge is replaced.
-    pub(super) fn insert(&mut self, key: Key, value: Node) -> Result<(), Fault> {
-        let Some(entry) = self.find(&key.text).and_then(|at| self.list.get_mut(at)) else {
-            self.push(key, value);
+    pub(super) fn insert(&mut self, stack: &mut Stack, key: Key, value: Node) -> Result<(), Fault> {
+        let Some(entry) = self.find(stack, &key.text) else {
+            self.push(stack, key, value);
             return Ok(());
         };
         if entry.0.merged {
@@ -51,11 +64,12 @@ impl Entries {
     /// Takes over the entries of a merged mapping.
     ///
     /// As in Go, a merge overrides what stands before it, also what is written in the mapping itself.
-    pub(super) fn merge(&mut self, entries: Vec<(Key, Node)>) {
+    pub(super) fn merge(&mut self, stack: &mut Stack, entries: Vec<(Key, Node)>) {
         for (key, value) in entries {
-            match self.find(&key.text).and_then(|at| self.list.get_mut(at)) {
+            match self.find(stack, &key.text) {
                 Some(entry) => entry.1 = value,
                 None => self.push(
+                    stack,
                     Key {
                         merged: true,
                         ..key
@@ -66,33 +80,35 @@ impl Entries {
         }
     }
 
-    pub(super) fn into_vec(self) -> Vec<(Key, Node)> {
-        self.list
+    /// Ends the mapping and takes its entries off the stack.
+    pub(super) fn end(self, stack: &mut Stack) -> Vec<(Key, Node)> {
+        stack.drain(self.start..).collect()
     }
 
-    fn push(&mut self, key: Key, value: Node) {
-        if self.list.len() == SMALL {
+    fn push(&mut self, stack: &mut Stack, key: Key, value: Node) {
+        let entries = stack.get(self.start..).unwrap_or_default();
+        if entries.len() == SMALL {
             let mut index = Index::default();
-            for (at, (key, _)) in self.list.iter().enumerate() {
+            for (at, (key, _)) in entries.iter().enumerate() {
                 index.add(&key.text, at);
             }
             self.index = Some(index);
         }
         if let Some(index) = &mut self.index {
-            index.add(&key.text, self.list.len());
+            index.add(&key.text, entries.len());
         }
-        self.list.push((key, value));
+        stack.push((key, value));
     }
 
-    fn find(&self, text: &str) -> Option<usize> {
+    fn find<'s>(&self, stack: &'s mut Stack, text: &str) -> Option<&'s mut (Key, Node)> {
         let is_it = |(key, _): &(Key, Node)| &*key.text == text;
-        if let Some(index) = &self.index {
-            let at = index.get(text)?;
-            if self.list.get(at).is_some_and(is_it) {
-                return Some(at);
-            }
-        }
-        self.list.iter().position(is_it)
+        let entries = stack.get_mut(self.start..)?;
+        let indexed = match &self.index {
+            Some(index) => Some(index.get(text)?).filter(|at| entries.get(*at).is_some_and(is_it)),
+            None => None,
+        };
+        let at = indexed.or_else(|| entries.iter().position(is_it))?;
+        entries.get_mut(at)
     }
 }
 
