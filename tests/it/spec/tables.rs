@@ -6,6 +6,7 @@ mod image;
 mod limits;
 mod metadata;
 mod references;
+mod security;
 mod tool;
 mod verification;
 
@@ -40,6 +41,7 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Key of an answer", "Is"] => return tool::answer_keys(table),
         ["Key of an error", "Present", "Is"] => return tool::error_keys(table),
         ["Exit code", "Kind", "Meaning"] => return tool::exit_codes(table),
+        ["Text from outside", "Shown as"] => security::shown_text,
         ["Refused JSON", "Because"] => image::refused_json,
         ["Path", "Kind of refusal", "Because"] => image::path,
         ["Path", "Collides with"] => image::collision,
