@@ -11,7 +11,7 @@ use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 /// How much input is compressed on its own.
 const BLOCK: usize = 1024 * 1024;
 
-/// The level: three quarters of the time of level 6 are saved for a few hundredths of the size.
+/// The level. On manifests, 6 takes nearly twice the time for a twentieth less, and 2 two thirds of it for a sixth more.
 const LEVEL: u32 = 3;
 
 /// No name, no comment, no time, no hint about the level, and no system.

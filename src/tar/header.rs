@@ -54,14 +54,16 @@ impl<'a> Header<'a> {
             return Err("has a header with data after its last field".into());
         }
         // Nobody's tree depends on these, but what is no number in them is a number to some readers and an error to others.
-        for (what, offset, width) in [
-            ("user", 108, 8),
-            ("group", 116, 8),
-            ("time", 136, 12),
-            ("device", 329, 8),
-            ("device", 337, 8),
+        let id = u64::from(u32::MAX);
+        let time = i64::MAX.cast_unsigned();
+        for (what, offset, width, most) in [
+            ("user", 108, 8, id),
+            ("group", 116, 8, id),
+            ("time", 136, 12, time),
+            ("device", 329, 8, id),
+            ("device", 337, 8, id),
         ] {
-            fields.any_number(what, offset, width)?;
+            fields.any_number(what, offset, width, most)?;
         }
         let mode = fields.number("mode", 100, 8)? & 0o7777;
         Ok(Self {
@@ -140,14 +142,14 @@ impl<'a> Fields<'a> {
             .fold(0, |value, digit| value << 3 | u64::from(digit - b'0')))
     }
 
-    /// Reads a number that may also be absent, or binary as GNU writes large ones, if it is not negative.
-    fn any_number(self, what: &str, offset: usize, width: usize) -> Result<(), Fault> {
+    /// Checks a number that may also be absent, or binary as GNU writes large ones, if it is not negative.
+    fn any_number(self, what: &str, offset: usize, width: usize, most: u64) -> Result<(), Fault> {
         let field = self.bytes(offset, width);
         match field.split_first() {
             Some((0x80, rest)) => {
                 let (high, low) = rest.split_at(rest.len().saturating_sub(8));
-                let negative = low.len() == 8 && low.first().is_some_and(|b| *b >= 0x80);
-                if negative || high.iter().any(|b| *b != 0) {
+                let value = low.iter().fold(0, |value, b| value << 8 | u64::from(*b));
+                if value > most || high.iter().any(|b| *b != 0) {
                     return Err(format!("has a {what} that is too large").into());
                 }
                 Ok(())
@@ -264,6 +266,7 @@ mod tests {
                 put(108, b"\xff\xff\xff\xff\xff\xff\xff\xff"),
                 "user that is no octal",
             ),
+            (put(108, b"\x80\0\0\x01\0\0\0\0"), "user that is too large"),
             (put(337, b"zzzzzzz\0"), "device that is no octal number"),
         ] {
             let block = block(change);

@@ -87,6 +87,15 @@ fn records(mut data: &[u8]) -> Result<Vec<(&str, &[u8])>, Fault> {
     let mut keys = BTreeSet::new();
     while !data.is_empty() {
         let (key, value, rest) = record(data).ok_or("has a malformed PAX record")?;
+        let right = match key {
+            "atime" | "ctime" | "mtime" | "LIBARCHIVE.creationtime" => is_time(value),
+            "uid" | "gid" => decimal(value).is_some_and(|id| u32::try_from(id).is_ok()),
+            _ => true,
+        };
+        if !right {
+            // Not carried, but there are readers that give up here.
+            return Err(format!("has a PAX `{key}` that is no number").into());
+        }
         // An attribute may be binary; a NUL in anything else ends it for some readers.
         if value.contains(&0) && !key.contains("xattr.") {
             return Err("has a PAX record with a NUL in it".into());
@@ -116,6 +125,13 @@ fn record(data: &[u8]) -> Option<(&str, &[u8], &[u8])> {
     Some((key, value.get(1..)?, data.get(length..)?))
 }
 
+/// Tells whether a value is a time: seconds, which may have a sign and a fraction.
+fn is_time(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let mut parts = text.splitn(2, |b| *b == b'.');
+    parts.all(|part| (1..=19).contains(&part.len()) && part.iter().all(u8::is_ascii_digit))
+}
+
 /// Reads a decimal number without signs, spaces or leading zeros.
 fn decimal(text: &[u8]) -> Option<u64> {
     let plain = text.iter().all(u8::is_ascii_digit) && (text == b"0" || !text.starts_with(b"0"));
@@ -128,7 +144,7 @@ mod tests {
 
     #[test]
     fn path_and_size_are_taken_and_harmless_records_passed_over() {
-        let data = b"19 path=a/b\xc3\xa4.yaml\n12 size=345\n20 mtime=1.25000000\n\
+        let data = b"19 path=a/b\xc3\xa4.yaml\n12 size=345\n21 mtime=-1.25000000\n\
             33 SCHILY.xattr.user.x=\x01\0=\n12345\n";
         let local = local(data).unwrap();
         assert_eq!(local.path.as_deref(), Some("a/bä.yaml".as_bytes()));
@@ -161,6 +177,12 @@ mod tests {
             (b"11 size=-1\n", "no number"),
             (b"11 size=01\n", "no number"),
             (b"29 size=18446744073709551616\n", "no number"),
+            (b"10 mtime=\n", "`mtime` that is no number"),
+            (b"11 mtime=-\n", "`mtime` that is no number"),
+            (b"13 mtime=1.x\n", "`mtime` that is no number"),
+            (b"14 ctime==1.2\n", "`ctime` that is no number"),
+            (b"9 uid=-1\n", "`uid` that is no number"),
+            (b"18 gid=4294967296\n", "`gid` that is no number"),
             (b"14 linkpath=a\n", "`linkpath`"),
             (b"21 hdrcharset=BINARY\n", "`hdrcharset`"),
             (b"22 GNU.sparse.major=1\n", "`GNU.sparse.major`"),

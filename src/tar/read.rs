@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the end of the archive, whose first block of zeros was read.
     fn end(&mut self, at: u64) -> Result<()> {
-        if self.extension.is_some() {
+        if self.row > 0 {
             return Err(Error::unsafe_content(format!(
                 "the archive ends at byte {at} after an extension header that belongs to no entry"
             )));

@@ -25,5 +25,6 @@ mod spec;
 mod store_contract;
 mod support;
 mod tar;
+mod tar_agreement;
 mod validate;
 mod yaml;

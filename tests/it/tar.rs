@@ -444,6 +444,10 @@ fn what_could_do_harm_or_be_read_in_two_ways_is_refused() {
         "belongs to no entry",
     ));
     bad.push((
+        new().pax(b'g', &[("comment", "b")]).end(),
+        "belongs to no entry",
+    ));
+    bad.push((
         new().gnu_name("").file("a", b"").end(),
         "long name that is empty",
     ));
