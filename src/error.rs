@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::check::Check;
 use crate::digest::Digest;
 use crate::escape::shown;
 use crate::finding::{Finding, Severity};
@@ -98,6 +99,8 @@ pub struct Detail {
     pub hint: Option<String>,
     /// All findings, where a check refused a bundle; the message is about the first error of them.
     pub findings: Vec<Finding>,
+    /// Every check and how it came out, where one of them refused a bundle.
+    pub checks: Vec<Check>,
     /// What a registry says it does not have of what a manifest names; all of it where the registry does not say which.
     pub missing: Vec<Digest>,
     /// The failure below this one.
@@ -285,6 +288,13 @@ impl Error {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.detail.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds every check that was made.
+    #[must_use]
+    pub fn checks(mut self, checks: Vec<Check>) -> Self {
+        self.detail.checks = checks;
         self
     }
 

@@ -28,6 +28,7 @@
 //! - *pinned*: a place and a digest; *referrer*: a manifest whose subject is another one; *ceiling*: the largest of something that is accepted.
 
 // Floor 0: words. Values with rules, no I/O.
+pub mod check;
 pub mod content;
 pub mod credential;
 pub mod digest;

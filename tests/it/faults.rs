@@ -113,3 +113,37 @@ fn a_repeated_push_does_not_believe_the_tag_alone() {
     );
     sandbox.run(["push", "in", &there]).assert_code(13);
 }
+
+#[test]
+fn a_refusal_for_machines_is_one_document_with_every_check_in_it() {
+    let (sandbox, _registry, there) = setting();
+    sandbox.run(["push", "in", &there]).ok();
+    let reference = format!("{there}:1.0.0");
+    for call in [
+        vec!["verify", "demo.tar"],
+        vec!["verify", &reference],
+        vec!["verify", &reference, "--metadata-only"],
+        vec!["unpack", "demo.tar"],
+        vec!["pull", &reference],
+    ] {
+        let asked = ["--package", "other", "--version", "^1", "--format", "json"];
+        let ran = sandbox.run(call.iter().copied().chain(asked));
+        ran.assert_code(10);
+        assert_eq!(ran.stdout(), "");
+        // The whole of stderr is the document.
+        let document: serde_json::Value = serde_json::from_str(ran.stderr()).unwrap();
+        let error = &document["error"];
+        assert_eq!(error["kind"], "refused");
+        let outcome = |name: &str| {
+            let checks = error["checks"].as_array().unwrap();
+            let check = checks.iter().find(|check| check["name"] == name);
+            check.unwrap()["outcome"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(outcome("package"), "failed", "{ran}");
+        assert_eq!(outcome("version"), "passed", "{ran}");
+        assert_eq!(outcome("operator id"), "not asked", "{ran}");
+    }
+    // People get a line for each.
+    let ran = sandbox.run(["verify", "demo.tar", "--package", "other"]);
+    ran.assert_stderr_has("package: failed: expected other, found demo");
+}

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
+use manifest_bundle::check::Check;
 use manifest_bundle::escape::{shown, shown_lines};
 use manifest_bundle::finding::Finding;
 use manifest_bundle::{Error, Kind};
@@ -96,6 +97,9 @@ fn value(error: &Error, code: u8) -> Value {
             detail.findings.iter().map(finding).collect(),
         );
     }
+    if !detail.checks.is_empty() {
+        members.insert("checks".into(), detail.checks.iter().map(check).collect());
+    }
     members.insert("retryable".into(), detail.retryable.into());
     Value::Object(members)
 }
@@ -109,6 +113,16 @@ pub(crate) fn finding(finding: &Finding) -> Value {
         "line": (finding.line > 0).then_some(finding.line),
         "message": finding.message,
         "hint": finding.hint,
+    })
+}
+
+/// Returns a check with all its keys.
+pub(crate) fn check(check: &Check) -> Value {
+    json!({
+        "name": check.name,
+        "outcome": check.outcome.name(),
+        "expected": check.expected,
+        "found": check.found,
     })
 }
 

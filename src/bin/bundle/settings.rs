@@ -13,7 +13,7 @@ use manifest_bundle::store::registry::{
 };
 use manifest_bundle::{Error, Kind, Result};
 
-use crate::args::{Access, Common};
+use crate::args::{Access, Common, Format};
 use crate::talk::Talk;
 
 /// What every command works with.
@@ -21,6 +21,8 @@ use crate::talk::Talk;
 pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) talk: Talk,
+    /// How the answer is written.
+    pub(crate) format: Format,
     /// Where large contents are kept for the moment.
     pub(crate) spool_directory: PathBuf,
     /// How many threads compress and check.
@@ -33,6 +35,7 @@ impl Settings {
         Self {
             limits: common.limits.limits.clone(),
             talk: Talk::new(common.quiet, common.verbose),
+            format: common.format,
             spool_directory: std::env::temp_dir(),
             threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(16)),
         }

@@ -170,7 +170,15 @@ fn an_error_is_one_line_of_json_on_stderr() {
             "file",
             "line",
         ];
-        allowed.extend(["expected", "found", "retryable", "hint", "findings"]);
+        allowed.extend([
+            "expected",
+            "found",
+            "retryable",
+            "hint",
+            "findings",
+            "checks",
+        ]);
+        assert_eq!(error.get("checks").is_some(), kind == "refused", "{ran}");
         for (key, value) in error.as_object().unwrap() {
             assert!(
                 allowed.contains(&key.as_str()) && !value.is_null(),

@@ -8,13 +8,13 @@ use manifest_bundle::ops::open::Reach;
 use manifest_bundle::reference::Location;
 use manifest_bundle::store::Name;
 use manifest_bundle::{Error, Kind, Result};
-use serde_json::{Value, json};
 
 use super::push::total_size;
 use super::record::Record;
 use super::source::{self, Opened, PackArgs};
-use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
+use crate::args::{AccessArgs, ExpectationArgs, Format, TransferArgs, word};
 use crate::output::Answer;
+use crate::report::check as check_value;
 use crate::settings::Settings;
 
 /// Check that a bundle is whole and the one that is expected
@@ -74,8 +74,11 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             found,
         ));
     }
-    for line in lines(&checks) {
-        settings.talk.say(line);
+    // Machines find the checks in the answer, or in the error.
+    if settings.format == Format::Text {
+        for line in lines(&checks) {
+            settings.talk.say(line);
+        }
     }
     if asked.expectations.is_empty() {
         settings
@@ -90,7 +93,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     }
     let mut answer = record.answer();
     if let Some(members) = answer.value.as_object_mut() {
-        members.insert("checks".into(), checks.iter().map(value).collect());
+        members.insert("checks".into(), checks.iter().map(check_value).collect());
     }
     Ok(answer)
 }
@@ -152,14 +155,5 @@ fn lines(checks: &[Check]) -> impl Iterator<Item = String> {
             (_, Some(found)) => format!("{name}: {outcome}: {found}"),
             (_, None) => format!("{name}: {outcome}"),
         }
-    })
-}
-
-fn value(check: &Check) -> Value {
-    json!({
-        "name": check.name,
-        "outcome": check.outcome.name(),
-        "expected": check.expected,
-        "found": check.found,
     })
 }
