@@ -213,10 +213,12 @@ impl Store for Layout {
     async fn referrers(&self, digest: &Digest, artifact_type: Option<&str>) -> Result<Referrers> {
         let mut raws = Vec::new();
         for descriptor in self.index()?.manifests() {
-            raws.extend(self.manifest(&descriptor.digest, &descriptor.media_type)?);
+            let raw = self.manifest(&descriptor.digest, &descriptor.media_type)?;
+            raws.extend(raw.map(|raw| (descriptor.digest, raw)));
         }
+        let found = referring(&raws, digest, artifact_type);
         Ok(Referrers {
-            descriptors: referring(&raws, digest, artifact_type),
+            descriptors: found.map_err(|error| error.at(self.place()))?,
             fallback: false,
         })
     }

@@ -254,9 +254,10 @@ impl Store for Memory {
     }
 
     async fn referrers(&self, digest: &Digest, artifact_type: Option<&str>) -> Result<Referrers> {
-        let raws: Vec<RawManifest> = self.manifests()?.into_values().collect();
+        let raws: Vec<(Digest, RawManifest)> = self.manifests()?.into_iter().collect();
+        let found = referring(&raws, digest, artifact_type);
         Ok(Referrers {
-            descriptors: referring(&raws, digest, artifact_type),
+            descriptors: found.map_err(|error| error.at(&self.place))?,
             fallback: false,
         })
     }
@@ -269,14 +270,27 @@ pub(super) fn no_such_blob(place: &str, descriptor: &Descriptor) -> Error {
 }
 
 /// Describes those manifests whose subject is `digest`, of one artifact type or of all.
+///
+/// # Errors
+///
+/// [`Kind::Mismatch`](crate::error::Kind::Mismatch) for a manifest that has not the digest under which it is kept: nobody
+/// can say whether it was a referrer.
 pub(super) fn referring(
-    manifests: &[RawManifest],
+    manifests: &[(Digest, RawManifest)],
     digest: &Digest,
     artifact_type: Option<&str>,
-) -> Vec<Descriptor> {
+) -> Result<Vec<Descriptor>> {
     let limits = crate::limits::Limits::default();
     let mut found = Vec::new();
-    for raw in manifests {
+    for (own, raw) in manifests {
+        let mut hasher = own.hasher();
+        hasher.update(&raw.bytes);
+        let actual = hasher.finish();
+        if actual != *own {
+            return Err(Error::mismatch("digest of the manifest", own, actual)
+                .digest(*own)
+                .hint("it may be a referrer, so that the list would not be complete"));
+        }
         let Ok(document) = Document::parse(&raw.bytes, &raw.media_type, &limits) else {
             continue;
         };
@@ -295,10 +309,10 @@ pub(super) fn referring(
         {
             continue;
         }
-        let mut descriptor = Descriptor::of(document.media_type(), &raw.bytes);
+        let mut descriptor = Descriptor::new(document.media_type(), *own, raw.bytes.len() as u64);
         descriptor.artifact_type = kind;
         descriptor.annotations = annotations.clone();
         found.push(descriptor);
     }
-    found
+    Ok(found)
 }

@@ -397,6 +397,43 @@ fn a_flipped_bit_in_a_layout_is_noticed() {
 }
 
 #[test]
+fn a_flipped_bit_in_a_referrer_is_a_mismatch_and_not_one_referrer_less() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("layout");
+    let sample = Sample::new();
+    let runtime = Runtime::new().unwrap();
+    let layout = Layout::open_or_create(&path, &Limits::default()).unwrap();
+    let memory = Memory::new("memory");
+    runtime.block_on(fill(&layout, &sample));
+    runtime.block_on(fill(&memory, &sample));
+    let (first, referrer) = (&sample.first.descriptor, &sample.referrers[0]);
+    let whole = archived(&memory);
+    let at = whole
+        .windows(referrer.bytes.len())
+        .position(|part| part == referrer.bytes)
+        .unwrap();
+    let file = path
+        .join("blobs/sha256")
+        .join(referrer.descriptor.digest.hex());
+    // Somewhere the JSON breaks, somewhere the subject becomes another one, somewhere nothing else is to be seen.
+    for position in (0..referrer.bytes.len()).step_by(7) {
+        let mut bytes = referrer.bytes.to_vec();
+        bytes[position] ^= 1;
+        std::fs::write(&file, bytes).unwrap();
+        let mut bytes = whole.clone();
+        bytes[at + position] ^= 1;
+        let archive = read_archive(bytes);
+        for store in [&layout as &dyn Store, &archive] {
+            let listed = runtime.block_on(store.referrers(&first.digest, None));
+            let error = listed.unwrap_err();
+            let named = referrer.descriptor.digest;
+            assert_eq!(error.kind(), Kind::Mismatch, "{position}: {error}");
+            assert_eq!(error.detail().digest, Some(named), "{position}: {error}");
+        }
+    }
+}
+
+#[test]
 fn a_flipped_bit_in_an_archive_is_noticed() {
     let sample = Sample::new();
     let runtime = Runtime::new().unwrap();
