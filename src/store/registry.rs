@@ -18,6 +18,7 @@ mod link;
 mod location;
 mod login;
 mod manifest;
+mod noted;
 mod pieces;
 mod proxy;
 mod realm;

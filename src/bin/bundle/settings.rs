@@ -112,6 +112,7 @@ impl Settings {
         let talk = self.talk.clone();
         Events::new(move |event| match event {
             Event::Retry { .. } => talk.say(event.to_string()),
+            Event::Request { .. } => talk.trace(&event),
             Event::Warning(text) => talk.warn(text),
             Event::Sent { .. } | Event::Received { .. } => talk.moved(&event),
         })

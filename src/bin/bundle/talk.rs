@@ -54,6 +54,13 @@ impl Talk {
         }
     }
 
+    /// Says what was asked of a registry, with `--verbose` given twice.
+    pub(crate) fn trace(&self, event: &Event) {
+        if self.inner.verbose > 1 {
+            self.write(&event.to_string());
+        }
+    }
+
     /// Takes note of bytes that travelled.
     pub(crate) fn moved(&self, event: &Event) {
         if let Event::Sent { bytes, .. } | Event::Received { bytes, .. } = event {

@@ -22,6 +22,21 @@ pub enum Event {
         /// How many attempts there are at most.
         attempts: u32,
     },
+    /// A request is over, with whatever answer. No headers, no bodies, no credentials.
+    Request {
+        /// The method.
+        method: String,
+        /// Where it went, with `…` for what may be a secret in the query; escaped.
+        url: String,
+        /// The status; none when no answer came.
+        status: Option<u16>,
+        /// The bytes of the body that was sent.
+        sent: u64,
+        /// The bytes of the answer's body that were read.
+        received: u64,
+        /// From the first byte that was sent to the last that was read.
+        took: Duration,
+    },
     /// Something is not as it should be but does not stop the work; escaped.
     Warning(String),
     /// Bytes of a blob left for the registry. After a failed attempt they are counted again.
@@ -54,6 +69,22 @@ impl fmt::Display for Event {
                 "retrying in {:.1} s ({attempt} of {attempts}): {place}: {why}",
                 wait.as_secs_f64()
             ),
+            Self::Request {
+                method,
+                url,
+                status,
+                sent,
+                received,
+                took,
+            } => {
+                write!(f, "{method} {url}: ")?;
+                match status {
+                    Some(status) => write!(f, "{status}")?,
+                    None => f.write_str("no answer")?,
+                }
+                let took = took.as_millis();
+                write!(f, ", {sent} bytes sent, {received} received, {took} ms")
+            }
             Self::Warning(text) => f.write_str(text),
             Self::Sent { digest, bytes } => write!(f, "{digest}: sent {bytes} bytes"),
             Self::Received { digest, bytes } => write!(f, "{digest}: received {bytes} bytes"),

@@ -21,6 +21,7 @@ use super::auth::Scope;
 use super::body::{self, Body, Progress};
 use super::incoming::Incoming;
 use super::location::{check_step, resolve, same_origin, shown_origin};
+use super::noted::Noted;
 use super::retry::{Again, Attempts, Failure};
 use super::session::{HEAD_MAX, Session};
 use super::transport;
@@ -133,14 +134,17 @@ impl Session {
             } else {
                 self.other()?
             };
-            let response = self.transmit(client, &method, &url, headers, body).await?;
+            let (events, time) = (self.events(), &self.settings.time);
+            let mut noted = Noted::new(events, time, &method, &url, away);
+            let sending = self.transmit(client, &method, &url, headers, body, &mut noted);
+            let response = sending.await?;
             let head = head_of(&response, url.clone(), away)?;
             if is_own && !away {
                 self.hear(&head.headers);
             }
             let status = head.status;
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
-                let incoming = Incoming::new(response, self.settings.timeouts);
+                let incoming = Incoming::new(response, self.settings.timeouts, noted);
                 return Ok(Live { head, incoming });
             }
             let Some(location) = head.header(&LOCATION) else {
@@ -179,6 +183,7 @@ impl Session {
         url: &Url,
         headers: HeaderMap,
         body: &Body,
+        noted: &mut Noted,
     ) -> Result<Response, Failure> {
         let progress = Arc::new(Progress::default());
         let mut builder = client.request(method.clone(), url.clone()).headers(headers);
@@ -197,8 +202,13 @@ impl Session {
         let streamed = matches!(body, Body::Content { .. });
         let length = body.len().unwrap_or(0);
         let watched = self.watch(builder.send(), streamed.then_some(&*progress), length);
-        match watched.await {
-            Some(Ok(response)) => Ok(response),
+        let answer = watched.await;
+        noted.sent = if streamed { progress.sent() } else { length };
+        match answer {
+            Some(Ok(response)) => {
+                noted.status = Some(response.status());
+                Ok(response)
+            }
             Some(Err(error)) => Err(match progress.fault() {
                 Some(fault) => Error::new(Kind::Io, "cannot read what is to be sent")
                     .source(fault)

@@ -7,6 +7,7 @@ use reqwest::Response;
 use tokio::time::Instant;
 
 use super::access::Timeouts;
+use super::noted::Noted;
 use super::retry::Failure;
 use super::transport;
 
@@ -17,14 +18,17 @@ pub(super) struct Incoming {
     timeouts: Timeouts,
     /// When the current period began, and how many bytes came in it.
     period: (Instant, u64),
+    /// Tells of the request when this is dropped.
+    noted: Noted,
 }
 
 impl Incoming {
-    pub(super) fn new(response: Response, timeouts: Timeouts) -> Self {
+    pub(super) fn new(response: Response, timeouts: Timeouts, noted: Noted) -> Self {
         Self {
             response,
             timeouts,
             period: (Instant::now(), 0),
+            noted,
         }
     }
 
@@ -39,6 +43,7 @@ impl Incoming {
             Err(_) => return Err(transport::too_slow(url, idle)),
         };
         let bytes = piece.as_ref().map_or(0, Bytes::len) as u64;
+        self.noted.received = self.noted.received.saturating_add(bytes);
         self.period.1 = self.period.1.saturating_add(bytes);
         let elapsed: Duration = self.period.0.elapsed();
         if elapsed >= idle && piece.is_some() {

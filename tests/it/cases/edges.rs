@@ -9,7 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::real::{answer, tree};
 use crate::support::{
-    Act, Auth, MockRegistry, Modes, PASSWORD, Response, Sandbox, Snapshot, USER, bundle_dir, on,
+    Act, Auth, MockRegistry, Modes, Origin, PASSWORD, Response, Sandbox, Snapshot, USER,
+    bundle_dir, on,
 };
 
 use super::{IDENTITY, config_map, pack};
@@ -135,11 +136,57 @@ fn case_114_no_password_and_no_token_is_printed() {
         // It did use the password.
         let tokens = registry.tokens();
         assert!(!tokens.is_empty());
+        // Every request is told of, those for tokens too, with its status.
+        for request in registry.requests() {
+            let (path, _) = request.path.split_once('?').unwrap_or((&request.path, ""));
+            let base = registry.base(request.origin);
+            let told = format!("{} {base}{path}", request.method);
+            let status = format!(": {}, ", request.status.unwrap());
+            let mut lines = ran.stderr().lines();
+            assert!(
+                lines.any(|line| line.starts_with(&told) && line.contains(&status)),
+                "not told: {told}{status}{ran}"
+            );
+        }
         for token in tokens {
             let said = format!("{}{}", ran.stdout(), ran.stderr());
             assert!(!said.contains(&token), "a token is shown{ran}");
         }
     }
+}
+
+#[test]
+fn case_114_a_signed_address_is_told_without_its_signature() {
+    let sandbox = Sandbox::new();
+    let registry = MockRegistry::start(Modes {
+        redirect_blobs: true,
+        location_state: true,
+        ..Modes::default()
+    });
+    bundle_dir(sandbox.path("in"), "demo", "1.0.0", None);
+    let there = registry.repository("demo");
+    let pushed = sandbox.run(["push", "in", &there, "-vv"]);
+    answer(&pushed);
+    let has_state = |ran: &str| ran.contains("_state=n");
+    assert!(registry.requests().iter().any(|r| has_state(&r.path)));
+    assert!(!has_state(pushed.stderr()), "{pushed}");
+    registry.mark();
+    let pulled = sandbox.run(["pull", &format!("{there}:1.0.0"), "-o", "out", "-vv"]);
+    answer(&pulled);
+    let store = registry.base(Origin::Store);
+    let is_told = |line: &str| line.contains(store) && line.contains("X-Amz-Signature=…");
+    assert!(pulled.stderr().lines().any(is_told), "{pulled}");
+    for request in registry.requests() {
+        let Some((_, query)) = request.path.split_once('?') else {
+            continue;
+        };
+        for (_, value) in query.split('&').filter_map(|part| part.split_once('=')) {
+            assert!(!pulled.stderr().contains(value), "{value}{pulled}");
+        }
+    }
+    // One `-v` is not for this.
+    let pulled = sandbox.run(["pull", &format!("{there}:1.0.0"), "-o", "two", "-v"]);
+    assert!(!pulled.stderr().contains("GET "), "{pulled}");
 }
 
 #[test]
