@@ -86,6 +86,14 @@ pub(crate) fn record(key: &str, value: &str) -> Vec<u8> {
     format!("{length}{body}").into_bytes()
 }
 
+/// Returns the checksum of a header, as it is written there.
+pub(crate) fn checksum(block: &[u8; BLOCK]) -> [u8; 8] {
+    let (before, after) = (&block[..148], &block[156..]);
+    let sum: u32 = before.iter().chain(after).map(|b| u32::from(*b)).sum();
+    let text = format!("{:06o}\0 ", sum + 8 * u32::from(b' '));
+    text.as_bytes().try_into().unwrap()
+}
+
 /// A header that is being put together; the checksum is put in last, unless it is given.
 #[derive(Clone)]
 pub(crate) struct Head {
@@ -158,12 +166,7 @@ impl Head {
 
     pub(crate) fn block(self) -> [u8; BLOCK] {
         let mut block = self.block;
-        block[148..156].fill(b' ');
-        let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
-        let right = format!("{sum:06o}\0 ");
-        let checksum = self
-            .checksum
-            .unwrap_or(right.as_bytes().try_into().unwrap());
+        let checksum = self.checksum.unwrap_or_else(|| checksum(&block));
         block[148..156].copy_from_slice(&checksum);
         block
     }
