@@ -17,7 +17,8 @@ use crate::oci::Annotations;
 use crate::path::BundlePath;
 use crate::version::{KubernetesVersion, Version};
 
-pub use complete::{Completed, Identity, complete};
+pub(crate) use complete::identity_hint;
+pub use complete::{Completed, Filled, Identity, complete, fill};
 pub use text::{ARGO_CD_LINE, parse, write};
 
 /// Where the metadata is in a bundle.

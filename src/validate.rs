@@ -26,6 +26,7 @@ use crate::finding::{self, Finding};
 use crate::limits::Limits;
 use crate::metadata::{Mediatype, Metadata};
 use crate::objects::Summary;
+use crate::oci::Annotations;
 
 pub use checks::{CHECKS, Check, Family, check, is_object_code};
 pub use versions::MinOperatorVersion;
@@ -40,6 +41,8 @@ pub struct Options {
     pub needs_metadata: bool,
     /// What the files are taken for when their metadata does not say it.
     pub mediatype: Mediatype,
+    /// For a source: what comes to its metadata when it is packed, and counts as if it stood there.
+    pub additions: Option<Annotations>,
     /// How many files are checked at a time; the answer does not depend on it.
     pub threads: NonZeroUsize,
 }
@@ -50,6 +53,7 @@ impl Default for Options {
         Self {
             needs_metadata: false,
             mediatype: Mediatype::Manifests,
+            additions: None,
             threads: NonZeroUsize::MIN,
         }
     }

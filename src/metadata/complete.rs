@@ -36,6 +36,17 @@ pub struct Identity {
     pub annotations: Annotations,
 }
 
+/// The keys of a source's metadata file and what comes to them when it is packed.
+#[derive(Debug, Clone, Default)]
+pub struct Filled {
+    /// All keys and values.
+    pub annotations: Annotations,
+    /// The line of each key that the file has.
+    pub lines: BTreeMap<String, u32>,
+    /// What the file does not have.
+    pub added: Annotations,
+}
+
 /// Complete metadata.
 #[derive(Debug, Clone)]
 pub struct Completed {
@@ -108,28 +119,28 @@ impl Identity {
     }
 }
 
-/// Completes the metadata of a bundle.
+/// Adds to the metadata of a source what comes to it when it is packed, whether that is enough and right or not.
 ///
 /// `file` is the source's `metadata/annotations.yaml`, if it has one; `highest` is the highest minimum operator version that
 /// its objects ask for, taken up when nothing else says one.
 ///
 /// # Errors
 ///
-/// [`Kind::Usage`](crate::error::Kind::Usage) for a call that contradicts the file, [`Kind::Invalid`](crate::error::Kind::Invalid) for metadata that is not valid in the end.
-pub fn complete(
+/// [`Kind::Usage`](crate::error::Kind::Usage) for a call that contradicts the file, [`Kind::Invalid`](crate::error::Kind::Invalid) for a file without keys and values.
+pub fn fill(
     file: Option<&[u8]>,
     identity: &Identity,
     highest: Option<&Version>,
     limits: &Limits,
-) -> Result<Completed> {
+) -> Result<Filled> {
     let (mut annotations, lines) = match file {
         Some(bytes) => text::parse(bytes, limits).map_err(Error::of_findings)?,
         None => (Annotations::new(), BTreeMap::new()),
     };
-    let mut added = Vec::new();
+    let mut added = Annotations::new();
     let mut add = |annotations: &mut Annotations, key: &str, value: String| {
-        annotations.insert(key.to_owned(), value);
-        added.push(key.to_owned());
+        annotations.insert(key.to_owned(), value.clone());
+        added.insert(key.to_owned(), value);
     };
     for (key, value, flag) in identity.entries() {
         match annotations.get(&key) {
@@ -173,6 +184,29 @@ pub fn complete(
             highest.to_string(),
         );
     }
+    Ok(Filled {
+        annotations,
+        lines,
+        added,
+    })
+}
+
+/// Completes the metadata of a bundle, as [`fill`] does, and reads its meaning.
+///
+/// # Errors
+///
+/// What [`fill`] refuses, and [`Kind::Invalid`](crate::error::Kind::Invalid) for metadata that is not valid in the end.
+pub fn complete(
+    file: Option<&[u8]>,
+    identity: &Identity,
+    highest: Option<&Version>,
+    limits: &Limits,
+) -> Result<Completed> {
+    let Filled {
+        annotations,
+        lines,
+        added,
+    } = fill(file, identity, highest, limits)?;
     let bytes = match file {
         Some(bytes) if added.is_empty() => with_argo_cd_line(bytes),
         _ => text::write(&annotations),
@@ -191,12 +225,12 @@ pub fn complete(
     Ok(Completed {
         metadata,
         bytes,
-        added,
+        added: added.into_keys().collect(),
     })
 }
 
 /// Says how to give what every bundle needs.
-fn identity_hint(annotations: &Annotations) -> Option<String> {
+pub(crate) fn identity_hint(annotations: &Annotations) -> Option<String> {
     let missing: Vec<&str> = [(key::PACKAGE, "--package P"), (key::VERSION, "--version V")]
         .into_iter()
         .filter(|(key, _)| !annotations.contains_key(*key))

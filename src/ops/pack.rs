@@ -6,12 +6,13 @@ use std::path::Path;
 use crate::bundle::{Bundle, Files};
 use crate::content::{Content, Spool};
 use crate::directory::{self, LeftOut, ReadOptions, Source};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::finding::{Finding, Severity};
 use crate::image::{self, Image, PackOptions};
+use crate::limits::Limits;
 use crate::metadata::{self, Identity};
 use crate::path::BundlePath;
-use crate::validate;
+use crate::validate::{self, Report};
 
 /// What to pack, and how.
 #[derive(Debug, Clone, Default)]
@@ -57,25 +58,8 @@ pub fn pack(source: &Path, request: &PackRequest, spool: &mut Spool) -> Result<P
 /// Packs what was read already.
 pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> Result<Packed> {
     let limits = &request.image.limits;
-    let mut files = source.files;
-    let file = metadata_file(&files)?;
     let threads = NonZeroUsize::new(request.image.threads).unwrap_or(NonZeroUsize::MIN);
-    let options = validate::Options {
-        needs_metadata: true,
-        threads,
-        ..validate::Options::default()
-    };
-    let highest = match &request.identity.min_operator_version {
-        None if asks_for_operator(&files)? => validate::validate(&files, limits, &options)?
-            .min_operator_version
-            .map(|minimum| minimum.version),
-        _ => None,
-    };
-    let completed =
-        metadata::complete(file.as_deref(), &request.identity, highest.as_ref(), limits)?;
-    files.insert(metadata::path()?, Content::from(completed.bytes));
-    // What is packed is validated, not what the source said: the completed metadata decides the layout rules.
-    let report = validate::validate(&files, limits, &options)?;
+    let report = check(&source.files, &request.identity, limits, threads)?;
     let refused = |finding: &Finding| {
         finding.severity == Severity::Error
             && !(request.allow_invalid && validate::is_object_code(finding.code))
@@ -94,6 +78,12 @@ pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> 
             error
         });
     }
+    let mut files = source.files;
+    let file = metadata_file(&files)?;
+    let highest = report.min_operator_version.map(|minimum| minimum.version);
+    let completed =
+        metadata::complete(file.as_deref(), &request.identity, highest.as_ref(), limits)?;
+    files.insert(metadata::path()?, Content::from(completed.bytes));
     let bundle = Bundle {
         metadata: completed.metadata,
         files,
@@ -107,6 +97,42 @@ pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> 
         renamed: source.renamed,
         added: completed.added,
     })
+}
+
+/// Checks the files of a source as the bundle that packing would make of them: with what the call says, what the objects
+/// ask for and what every bundle has counted as if it stood in the metadata.
+///
+/// # Errors
+///
+/// [`Kind::Usage`](crate::error::Kind::Usage) for a call that contradicts the metadata, and content that cannot be read; what is wrong with the files is a finding.
+pub fn check(
+    files: &Files,
+    identity: &Identity,
+    limits: &Limits,
+    threads: NonZeroUsize,
+) -> Result<Report> {
+    let file = metadata_file(files)?;
+    let mut options = validate::Options {
+        needs_metadata: true,
+        threads,
+        ..validate::Options::default()
+    };
+    let highest = match &identity.min_operator_version {
+        None if asks_for_operator(files)? => validate::validate(files, limits, &options)?
+            .min_operator_version
+            .map(|minimum| minimum.version),
+        _ => None,
+    };
+    let filled = match metadata::fill(file.as_deref(), identity, highest.as_ref(), limits) {
+        Ok(filled) => filled,
+        // That the file cannot be read is found once more, with everything else.
+        Err(error) if error.kind() == Kind::Invalid => {
+            metadata::fill(None, identity, highest.as_ref(), limits)?
+        }
+        Err(error) => return Err(error),
+    };
+    options.additions = Some(filled.added);
+    validate::validate(files, limits, &options)
 }
 
 /// Returns the bytes of the source's metadata file, if it has one.

@@ -21,6 +21,7 @@ mod memory;
 mod mock_registry;
 mod real;
 mod registry;
+mod sources;
 mod spec;
 mod store_contract;
 mod support;

@@ -5,8 +5,10 @@ use std::num::NonZeroUsize;
 use manifest_bundle::content::Spool;
 use manifest_bundle::directory;
 use manifest_bundle::finding::{Finding, Severity};
+use manifest_bundle::metadata::Identity;
 use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::ops::open::{self, Place};
+use manifest_bundle::ops::pack;
 use manifest_bundle::reference::Location;
 use manifest_bundle::validate::{self, Options, Report};
 use manifest_bundle::{Kind, Result};
@@ -20,7 +22,9 @@ use crate::settings::Settings;
 
 /// Find what is wrong with a bundle or with a directory of manifests
 ///
-/// All findings come at once, each with file, line, severity and a code. Exit 0: no errors; 1: errors.
+/// All findings come at once, each with file, line, severity and a code. A directory is judged as `pack` would judge it
+/// with the same flags; one without metadata, and without a flag that says what it is, by its objects alone.
+/// Exit 0: no errors; 1: errors.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   bundle validate etcd/
@@ -102,10 +106,11 @@ async fn report(args: &Args, settings: &Settings) -> Result<Report> {
                 .talk
                 .say(format!("left out `{}`: {}", one.path, one.rule));
         }
-        let options = Options {
-            needs_metadata: source.declared,
-            ..options
-        };
+        // Objects alone may be checked too; whatever says that they are a bundle makes them one that `pack` would make.
+        let identity = args.pack.identity.identity()?;
+        if source.declared || identity != Identity::default() {
+            return pack::check(&source.files, &identity, &settings.limits, threads);
+        }
         return validate::validate(&source.files, &settings.limits, &options);
     }
     let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
