@@ -376,6 +376,7 @@ fn io_reason(error: &std::io::Error) -> String {
         ErrorKind::NotFound => "no such file or directory".into(),
         ErrorKind::PermissionDenied => "permission denied".into(),
         ErrorKind::StorageFull => "no space left".into(),
+        ErrorKind::FileTooLarge => "the file would be larger than this system lets it be".into(),
         ErrorKind::ReadOnlyFilesystem => "read-only file system".into(),
         ErrorKind::AlreadyExists => "it exists already".into(),
         _ => {

@@ -41,6 +41,11 @@ impl Tag {
             .map(|(version, _)| version)
     }
 
+    /// Tells whether this tag is one of a channel (`channel-NAME`), which no bundle has.
+    pub fn is_channel(&self) -> bool {
+        self.0.starts_with("channel-")
+    }
+
     /// Tells whether this tag belongs to a digest's referrers (`sha256-<hex>`, with or without a suffix).
     pub fn is_referrers(&self) -> bool {
         ["sha256-", "sha512-"].iter().any(|algorithm| {

@@ -63,9 +63,10 @@ async fn open_registry(reference: &Reference, reach: &Reach) -> Result<Place> {
             let error = Error::usage(format!("`{reference}` names no tag and no digest"));
             // The newest version is a courtesy; a registry that does not answer must not hide what is wrong.
             let newest = registry.tags().await.ok().and_then(|tags| {
+                // A pre-release is the newest only where there is nothing else.
                 tags.into_iter()
                     .filter_map(|tag| Some((tag.version()?, tag)))
-                    .max_by(|a, b| a.0.cmp(&b.0))
+                    .max_by_key(|(version, _)| (!version.is_prerelease(), version.clone()))
             });
             return Err(match newest {
                 Some((_, tag)) => error.hint(format!("the newest version is `{reference}:{tag}`")),

@@ -1,7 +1,7 @@
 //! What the binary does about a registry that forgets, lies or is written to by somebody else at the same time.
 
 use crate::real::{Parts, answer};
-use crate::support::{Act, MockRegistry, Response, Sandbox, bundle_dir, on};
+use crate::support::{Act, MockRegistry, Modes, Response, Sandbox, Snapshot, Tls, bundle_dir, on};
 
 /// A digest that nothing has.
 const OTHER: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
@@ -146,4 +146,173 @@ fn a_refusal_for_machines_is_one_document_with_every_check_in_it() {
     // People get a line for each.
     let ran = sandbox.run(["verify", "demo.tar", "--package", "other"]);
     ran.assert_stderr_has("package: failed: expected other, found demo");
+}
+
+/// Text that does not become small when it is packed.
+fn noise(length: usize) -> String {
+    let mut state = 1_u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'a' + u8::try_from((state >> 24) % 26).unwrap())
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+#[test]
+fn t_l2_a_file_that_may_not_grow_is_a_local_fault_that_leaves_nothing() {
+    let (sandbox, _registry, there) = setting();
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: large\ndata:\n  text: ";
+    sandbox.write(
+        "in/manifests/large.yaml",
+        format!("{object}{}\n", noise(200_000)),
+    );
+    sandbox.run(["push", "in", &there]).ok();
+    sandbox.run(["pack", "in", "-o", "large.tar"]).ok();
+    let reference = format!("{there}:1.0.0");
+    let before = Snapshot::of(sandbox.work());
+    for call in [
+        ["pack", "in", "-o", "out.tar"],
+        ["pack", "in", "-o", "oci:out"],
+        ["pull", &reference, "-o", "out"],
+        ["unpack", "large.tar", "-o", "out"],
+        ["copy", "large.tar", "oci:out", "--force"],
+    ] {
+        let ran = sandbox.bundle(call).prelude("ulimit -f 8").run();
+        ran.assert_code(12)
+            .assert_stderr_has("larger than this system lets it be");
+        before.assert_same(sandbox.work());
+    }
+}
+
+#[test]
+fn a_v_that_is_taken_off_is_said() {
+    let (sandbox, _registry, _) = setting();
+    sandbox.write(
+        "bare/a.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+    );
+    let identity = ["--package", "p", "--operator-id", "o", "--dry-run"];
+    for (call, flag, text) in [
+        (
+            vec!["pack", "bare", "--version", "v1.2.3"],
+            "--version",
+            "v1.2.3",
+        ),
+        (
+            vec![
+                "pack",
+                "bare",
+                "--version",
+                "1.2.3",
+                "--min-operator-version",
+                "V2.0.0",
+            ],
+            "--min-operator-version",
+            "V2.0.0",
+        ),
+    ] {
+        let ran = sandbox.run(call.iter().copied().chain(identity));
+        ran.ok();
+        let said = format!("{flag}: `{text}` is read as `{}`", &text[1..]);
+        ran.assert_stderr_has(&said);
+    }
+    let asked = [
+        "verify",
+        "demo.tar",
+        "--version",
+        ">=v1.0.0",
+        "--operator-version",
+        "v3.0.0",
+    ];
+    let ran = sandbox.run(asked);
+    ran.ok();
+    ran.assert_stderr_has("--version: `v1.0.0` is read as `1.0.0`");
+    ran.assert_stderr_has("--operator-version: `v3.0.0` is read as `3.0.0`");
+    let ran = sandbox.run(["verify", "demo.tar", "--version", "1.0.0"]);
+    assert!(!ran.stderr().contains("is read as"), "{ran}");
+}
+
+#[test]
+fn the_newest_version_is_a_release_where_there_is_one() {
+    let media_type = "application/vnd.oci.image.manifest.v1+json";
+    for (tags, newest) in [
+        (&["1.0.0", "2.0.0-rc.1", "0.9.0", "latest"][..], "1.0.0"),
+        (&["1.0.0-rc.2", "1.0.0-rc.10"], "1.0.0-rc.10"),
+    ] {
+        let (sandbox, registry, there) = setting();
+        for tag in tags {
+            registry.put_manifest("demo", tag, media_type, b"{}");
+        }
+        let ran = sandbox.run(["pull", &there]);
+        ran.assert_code(2);
+        ran.assert_stderr_has(&format!("the newest version is `{there}:{newest}`"));
+    }
+}
+
+#[test]
+fn a_registry_on_this_machine_may_speak_https() {
+    let registry = MockRegistry::start(Modes {
+        tls: Tls::On,
+        ..Modes::default()
+    });
+    let (sandbox, plain, there_plain) = setting();
+    sandbox.write("ca.pem", &registry.certs().ca);
+    let there = registry.repository("demo");
+    let authority = sandbox.path("ca.pem");
+    let run = |call: &[&str]| {
+        let cmd = sandbox.bundle(call.iter().copied());
+        cmd.env("SSL_CERT_FILE", &authority).run()
+    };
+    answer(&run(&["push", "in", &there, "--plain-http=false"]));
+    let reference = format!("{there}:1.0.0");
+    answer(&run(&[
+        "copy",
+        &reference,
+        &there_plain,
+        "--from-plain-http=false",
+    ]));
+    assert!(plain.tag("demo", "1.0.0").is_some());
+    // By itself it is spoken to in plain text, and the hint says how not to.
+    let ran = run(&["push", "in", &there, "--timeout", "20s"]);
+    assert_ne!(ran.code(), 0);
+    ran.assert_stderr_has("--plain-http=false");
+    for flag in ["--plain-http", "--plain-http=true"] {
+        answer(&run(&["push", "in", &there_plain, flag]));
+    }
+    run(&["push", "in", &there_plain, "--plain-http=no"]).assert_code(2);
+}
+
+#[test]
+fn a_time_limit_holds_for_unpack_and_logout_too() {
+    let (sandbox, registry, there) = setting();
+    registry.rule(on("GET", "/manifests/"), Act::Stall);
+    let reference = format!("{there}:1.0.0");
+    let ran = sandbox.run(["unpack", &reference, "--timeout", "100ms"]);
+    ran.assert_code(5).assert_stderr_has("--timeout");
+    sandbox
+        .run(["logout", registry.host(), "--timeout", "20s"])
+        .ok();
+}
+
+#[test]
+fn a_tag_of_a_channel_is_not_for_bundles() {
+    let (sandbox, registry, there) = setting();
+    sandbox.run(["push", "in", &there]).ok();
+    let reserved = format!("{there}:channel-stable");
+    let reference = format!("{there}:1.0.0");
+    let tags = registry.tags("demo");
+    for call in [
+        vec!["push", "in", &reserved],
+        vec!["push", "in", &there, "--tag", "channel-stable"],
+        vec!["push", "in", &reserved, "--dry-run"],
+        vec!["copy", "demo.tar", &reserved],
+        vec!["copy", "demo.tar", "oci:layout:channel-stable"],
+        vec!["tag", &reference, "channel-stable"],
+        vec!["pull", &reference, "-o", "oci:layout:channel-stable"],
+    ] {
+        let ran = sandbox.run(call);
+        ran.assert_code(2).assert_stderr_has("such as `stable`");
+        assert_eq!(registry.tags("demo"), tags);
+    }
+    sandbox.run(["tag", &reference, "channels"]).ok();
 }

@@ -16,6 +16,7 @@ use manifest_bundle::tag::Tag;
 use manifest_bundle::version::{KubernetesVersion, Version};
 
 use crate::commands::Command;
+use crate::talk::Talk;
 
 /// Carries Kubernetes manifests, as versioned and verifiable bundles, through any OCI registry
 #[derive(Debug, Parser)]
@@ -127,9 +128,9 @@ macro_rules! access_args {
         #[doc = concat!("How a registry is reached (`", $prefix, "`).")]
         #[derive(Debug, Clone, Default, Args)]
         pub(crate) struct $name {
-            /// Use plain HTTP; by itself that is done for this machine only
-            #[arg(id = concat!($prefix, "plain-http"), long = concat!($prefix, "plain-http"), help_heading = $heading)]
-            plain_http: bool,
+            /// Use plain HTTP, or HTTPS with `=false`; by itself, plain HTTP is for this machine only
+            #[arg(id = concat!($prefix, "plain-http"), long = concat!($prefix, "plain-http"), num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = $heading)]
+            plain_http: Option<bool>,
             /// Do not verify the registry's certificate; stays HTTPS
             #[arg(id = concat!($prefix, "insecure"), long = concat!($prefix, "insecure"), help_heading = $heading)]
             insecure: bool,
@@ -182,7 +183,7 @@ access_args!(ToArgs, "to-", None::<char>, "Registry of the destination");
 /// How a registry is reached, from whichever flags.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Access {
-    pub(crate) plain_http: bool,
+    pub(crate) plain_http: Option<bool>,
     pub(crate) insecure: bool,
     pub(crate) ca_file: Vec<PathBuf>,
     pub(crate) cert_file: Option<PathBuf>,
@@ -201,7 +202,7 @@ impl Access {
         };
         let own_user = self.username.is_some();
         Self {
-            plain_http: self.plain_http || both.plain_http,
+            plain_http: self.plain_http.or(both.plain_http),
             insecure: self.insecure || both.insecure,
             ca_file: pick(self.ca_file, &both.ca_file),
             cert_file: self.cert_file.or_else(|| both.cert_file.clone()),
@@ -270,8 +271,8 @@ pub(crate) struct ExpectationArgs {
     #[arg(long, value_name = "ID", value_parser = word::<OperatorId>, help_heading = "Expectations")]
     operator_id: Option<OperatorId>,
     /// The version of that operator: it must not ask for a later one
-    #[arg(long, value_name = "VERSION", value_parser = version, help_heading = "Expectations")]
-    operator_version: Option<Version>,
+    #[arg(long, value_name = "VERSION", value_parser = spelled, help_heading = "Expectations")]
+    operator_version: Option<Spelled>,
     /// The version of the cluster: it must not ask for a later one
     #[arg(long, value_name = "VERSION", value_parser = word::<KubernetesVersion>, help_heading = "Expectations")]
     kubernetes_version: Option<KubernetesVersion>,
@@ -281,13 +282,24 @@ pub(crate) struct ExpectationArgs {
 }
 
 impl ExpectationArgs {
-    /// Returns the expectations.
-    pub(crate) fn expectations(&self) -> Expectations {
+    /// Returns the expectations, and says what was read otherwise than it was written.
+    pub(crate) fn expectations(&self, talk: &Talk) -> Expectations {
+        if let Some(requirement) = &self.version {
+            let text = requirement.to_string();
+            let is_end = |c: char| c.is_whitespace() || ",|<>=!^~".contains(c);
+            for word in text.split(is_end).filter(|word| has_v(word)) {
+                tell_of_v(talk, "--version", word);
+            }
+        }
+        tell_of_versions(
+            talk,
+            [("--operator-version", self.operator_version.as_ref())],
+        );
         Expectations {
             package: self.package.clone(),
             version: self.version.clone(),
             operator_id: self.operator_id.clone(),
-            operator_version: self.operator_version.clone(),
+            operator_version: version_of(self.operator_version.as_ref()),
             kubernetes_version: self.kubernetes_version,
             allow_unbound: self.allow_unbound,
         }
@@ -301,14 +313,14 @@ pub(crate) struct IdentityArgs {
     #[arg(long, value_name = "NAME", value_parser = word::<PackageName>, help_heading = "Identity")]
     pub(crate) package: Option<PackageName>,
     /// The version, SemVer
-    #[arg(long, value_name = "VERSION", value_parser = version, help_heading = "Identity")]
-    pub(crate) version: Option<Version>,
+    #[arg(long, value_name = "VERSION", value_parser = spelled, help_heading = "Identity")]
+    version: Option<Spelled>,
     /// The operator that the bundle is meant for
     #[arg(long, value_name = "ID", value_parser = word::<OperatorId>, help_heading = "Identity")]
     pub(crate) operator_id: Option<OperatorId>,
     /// The lowest version of that operator that understands the bundle
-    #[arg(long, value_name = "VERSION", value_parser = version, help_heading = "Identity")]
-    pub(crate) min_operator_version: Option<Version>,
+    #[arg(long, value_name = "VERSION", value_parser = spelled, help_heading = "Identity")]
+    min_operator_version: Option<Spelled>,
     /// The lowest version of Kubernetes
     #[arg(long, value_name = "VERSION", value_parser = word::<KubernetesVersion>, help_heading = "Identity")]
     min_kubernetes_version: Option<KubernetesVersion>,
@@ -327,6 +339,17 @@ pub(crate) struct IdentityArgs {
 }
 
 impl IdentityArgs {
+    /// Says what was read otherwise than it was written.
+    pub(crate) fn tell(&self, talk: &Talk) {
+        tell_of_versions(
+            talk,
+            [
+                ("--version", self.version.as_ref()),
+                ("--min-operator-version", self.min_operator_version.as_ref()),
+            ],
+        );
+    }
+
     /// Returns the identity.
     pub(crate) fn identity(&self) -> manifest_bundle::Result<Identity> {
         let mut annotations = Annotations::new();
@@ -340,9 +363,9 @@ impl IdentityArgs {
         }
         Ok(Identity {
             package: self.package.clone(),
-            version: self.version.clone(),
+            version: version_of(self.version.as_ref()),
             operator_id: self.operator_id.clone(),
-            min_operator_version: self.min_operator_version.clone(),
+            min_operator_version: version_of(self.min_operator_version.as_ref()),
             min_kubernetes_version: self.min_kubernetes_version,
             channels: self.channels.clone(),
             mediatype: self.mediatype,
@@ -363,11 +386,45 @@ pub(crate) fn word<T: FromStr<Err = Invalid>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|invalid| with_hint(&invalid))
 }
 
+/// A version, and how it was written where that was with a leading `v`.
+#[derive(Debug, Clone)]
+pub(crate) struct Spelled {
+    version: Version,
+    with_v: Option<String>,
+}
+
+fn version_of(spelled: Option<&Spelled>) -> Option<Version> {
+    spelled.map(|spelled| spelled.version.clone())
+}
+
 /// Parses a version; a leading `v` is taken off.
-pub(crate) fn version(text: &str) -> Result<Version, String> {
-    Version::parse_lenient(text)
-        .map(|(version, _)| version)
-        .map_err(|invalid| with_hint(&invalid))
+fn spelled(text: &str) -> Result<Spelled, String> {
+    let (version, had_v) = Version::parse_lenient(text).map_err(|invalid| with_hint(&invalid))?;
+    Ok(Spelled {
+        version,
+        with_v: had_v.then(|| text.to_owned()),
+    })
+}
+
+fn has_v(word: &str) -> bool {
+    let rest = word.strip_prefix(['v', 'V']);
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Says that versions have no `v` (spec/bundle.md): what was asked for is not what was written.
+fn tell_of_v(talk: &Talk, flag: &str, text: &str) {
+    let bare = text.get(1..).unwrap_or_default();
+    talk.say(format!(
+        "{flag}: `{text}` is read as `{bare}`, because versions have no leading `v`"
+    ));
+}
+
+fn tell_of_versions<const N: usize>(talk: &Talk, flags: [(&str, Option<&Spelled>); N]) {
+    for (flag, spelled) in flags {
+        if let Some(text) = spelled.and_then(|spelled| spelled.with_v.as_ref()) {
+            tell_of_v(talk, flag, text);
+        }
+    }
 }
 
 /// Reads a tag; a version may have its `+`.

@@ -22,6 +22,22 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
+/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail, so that what was begun is taken away; by itself
+/// the signal that comes with it ends the process on the spot.
+pub(crate) fn survive_full_files() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build();
+    // Once there is a handler it stays, whoever listens. Without one, everything else works as well.
+    if let Ok(runtime) = runtime {
+        let _guard = runtime.enter();
+        drop(signal(SignalKind::from_raw(
+            rustix::process::Signal::XFSZ.as_raw(),
+        )));
+    }
+}
+
 /// Tells the work to stop when nobody waits for it any more.
 struct StopOnDrop(Arc<AtomicBool>);
 

@@ -15,6 +15,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use args::Cli;
 
 fn main() -> ExitCode {
+    interrupt::survive_full_files();
     let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return report::usage(error, wants_machine_format()),

@@ -74,7 +74,7 @@ impl Settings {
         };
         registry::Access::new(AccessSettings {
             credentials,
-            plain_http: flags.plain_http.then_some(true),
+            plain_http: flags.plain_http,
             insecure: flags.insecure,
             ca_certificates: flags.ca_file.iter().map(read_pem).collect::<Result<_>>()?,
             client_certificate,

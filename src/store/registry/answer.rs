@@ -152,11 +152,11 @@ impl Reply {
                 .into(),
             _ if wants_https => error(Kind::Protocol).hint(SPEAKS_HTTPS).into(),
             _ if has("DIGEST_INVALID") || has("SIZE_INVALID") => error(Kind::Mismatch).into(),
-            400 if self.head.url.scheme() == "http" && wants_tls(&self.body) => {
-                error(Kind::Protocol)
-                    .hint("it speaks HTTPS: name its authority with --ca-file, or give --insecure; not --plain-http")
-                    .into()
-            }
+            400 if self.head.url.scheme() == "http" && wants_tls(&self.body) => error(
+                Kind::Protocol,
+            )
+            .hint("it speaks HTTPS: give --plain-http=false, or name its authority with --ca-file")
+            .into(),
             _ => error(Kind::Protocol).into(),
         }
     }

@@ -28,6 +28,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    args.identity.tell(&settings.talk);
     let completed = metadata::complete(None, &args.identity.identity()?, None, &settings.limits)?;
     let name = completed.metadata.package.as_str();
     let metadata_bytes = Content::from(completed.bytes);

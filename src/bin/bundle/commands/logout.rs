@@ -6,7 +6,7 @@ use manifest_bundle::reference::Registry as Host;
 use serde_json::json;
 
 use super::login::written_file;
-use crate::args::{AccessArgs, word};
+use crate::args::{AccessArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
 
@@ -18,6 +18,8 @@ pub(crate) struct Args {
     host: Host,
     #[command(flatten)]
     access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
 }
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {

@@ -79,7 +79,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
     let asked = Asked {
         tag: opened.tag.clone(),
-        expectations: args.expect.expectations(),
+        expectations: args.expect.expectations(&settings.talk),
     };
     let manifest = opened.manifest(&reach).await?;
     let progress = settings.talk.progress("pull", total_size(&manifest));

@@ -174,6 +174,7 @@ pub(super) fn all_tags(named: Option<&Tag>, others: &[Tag], version: &Version) -
         }
     }
     for tag in &tags {
+        refuse_reserved(tag)?;
         if tag.version().is_some_and(|named| named != *version) {
             return Err(Error::usage(format!(
                 "the tag `{tag}` names another version than the bundle's, which is `{version}`"
@@ -184,6 +185,22 @@ pub(super) fn all_tags(named: Option<&Tag>, others: &[Tag], version: &Version) -
         }
     }
     Ok(tags)
+}
+
+/// Refuses a tag that no bundle may have (spec/references.md, "Tags").
+fn refuse_reserved(tag: &Tag) -> Result<()> {
+    if !tag.is_channel() {
+        return Ok(());
+    }
+    let name = tag.as_str().trim_start_matches("channel-");
+    let error = Error::usage(format!(
+        "the tag `{tag}` is reserved: tags that begin with `channel-` are lists of bundles"
+    ))
+    .found(tag);
+    Err(match name.parse::<Tag>() {
+        Ok(name) => error.hint(format!("use another tag, such as `{name}`")),
+        Err(_) => error.hint("use another tag"),
+    })
 }
 
 /// The tags that must be set.
@@ -211,6 +228,7 @@ pub(super) async fn tags_to_set(
     let mut missing = Vec::new();
     let mut moves = false;
     for tag in tags {
+        refuse_reserved(tag)?;
         match present(store, tag, manifest, settings).await? {
             Some(present) if present == digest => settings
                 .talk

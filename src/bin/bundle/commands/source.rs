@@ -69,6 +69,7 @@ pub(super) enum FormatArg {
 impl PackArgs {
     /// Returns what to pack, and how.
     pub(super) fn request(&self, settings: &Settings) -> Result<PackRequest> {
+        self.identity.tell(&settings.talk);
         Ok(PackRequest {
             read: self.read_options(),
             identity: self.identity.identity()?,

@@ -8,7 +8,7 @@ use super::pull::{self, WriteArgs};
 use super::push::total_size;
 use super::record::Record;
 use super::source::{self, PackArgs};
-use crate::args::{AccessArgs, ExpectationArgs, word};
+use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
 
@@ -30,6 +30,8 @@ pub(crate) struct Args {
     expect: ExpectationArgs,
     #[command(flatten)]
     access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
 }
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
@@ -37,7 +39,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
     let asked = Asked {
         tag: opened.tag.clone(),
-        expectations: args.expect.expectations(),
+        expectations: args.expect.expectations(&settings.talk),
     };
     let manifest = opened.manifest(&reach).await?;
     let progress = settings.talk.progress("pull", total_size(&manifest));

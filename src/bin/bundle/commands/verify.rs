@@ -45,7 +45,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
     let asked = Asked {
         tag: opened.tag.clone(),
-        expectations: args.expect.expectations(),
+        expectations: args.expect.expectations(&settings.talk),
     };
     let (mut record, mut checks) = if args.metadata_only {
         metadata_only(&opened, &asked, &reach).await?
