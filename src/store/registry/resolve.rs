@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use crate::escape::shown;
+
 use super::location::{is_private_v4, is_private_v6};
 
 /// Resolves the registry's own name, and remembers if that leads into a private network.
@@ -51,7 +53,27 @@ impl Resolve for Other {
 
 async fn look_up(name: &Name) -> std::io::Result<Vec<SocketAddr>> {
     // The port is put in by whoever connects.
-    Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect())
+    match tokio::net::lookup_host((name.as_str(), 0)).await {
+        Ok(found) => Ok(found.collect()),
+        Err(error) if does_not_exist(&error.to_string()) => {
+            Err(std::io::Error::other(NoSuchName(name.as_str().to_owned())))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Tells from what the system says whether a name has no address, or could not be looked up just now.
+///
+/// The standard library passes on the system's words and not its number.
+fn does_not_exist(said: &str) -> bool {
+    // glibc (two), musl, and the systems that descend from BSD.
+    const FINAL: [&str; 4] = [
+        "Name or service not known",
+        "No address associated with hostname",
+        "Name does not resolve",
+        "nodename nor servname provided, or not known",
+    ];
+    FINAL.iter().any(|words| said.contains(words))
 }
 
 fn is_private(address: &SocketAddr) -> bool {
@@ -60,6 +82,18 @@ fn is_private(address: &SocketAddr) -> bool {
         IpAddr::V6(address) => is_private_v6(address),
     }
 }
+
+/// Says that a name has no address.
+#[derive(Debug)]
+pub(super) struct NoSuchName(pub(super) String);
+
+impl fmt::Display for NoSuchName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no host `{}`", shown(&self.0))
+    }
+}
+
+impl std::error::Error for NoSuchName {}
 
 /// Says that all addresses of a name are private.
 #[derive(Debug)]
@@ -76,6 +110,35 @@ impl std::error::Error for PrivateNetwork {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_do_not_exist_are_told_from_those_that_cannot_be_looked_up() {
+        for (said, want) in [
+            (
+                "failed to lookup address information: Name or service not known",
+                true,
+            ),
+            (
+                "failed to lookup address information: No address associated with hostname",
+                true,
+            ),
+            (
+                "failed to lookup address information: Name does not resolve",
+                true,
+            ),
+            (
+                "failed to lookup address information: Temporary failure in name resolution",
+                false,
+            ),
+            (
+                "failed to lookup address information: Non-recoverable failure in name resolution",
+                false,
+            ),
+            ("failed to lookup address information: Try again", false),
+        ] {
+            assert_eq!(does_not_exist(said), want, "{said}");
+        }
+    }
 
     #[tokio::test]
     async fn a_public_registry_does_not_lead_into_this_machine() {

@@ -11,7 +11,7 @@ use crate::error::{Error, Kind};
 use crate::escape::shown;
 
 use super::location::shown_origin;
-use super::resolve::PrivateNetwork;
+use super::resolve::{NoSuchName, PrivateNetwork};
 use super::retry::Failure;
 
 /// What to do about a server that speaks TLS on the other end of a plain connection.
@@ -46,6 +46,14 @@ pub(super) fn failure(error: reqwest::Error, url: &Url) -> Failure {
     }
     if causes.iter().any(|cause| cause.is::<PrivateNetwork>()) {
         return Error::protocol(format!("{origin}: {PrivateNetwork}")).into();
+    }
+    if let Some(missing) = causes
+        .iter()
+        .find_map(|cause| cause.downcast_ref::<NoSuchName>())
+    {
+        return unreachable(&missing.to_string())
+            .hint("is its name right, and is this machine's name server the one that knows it?")
+            .into();
     }
     for cause in &causes {
         let Some(http) = cause.downcast_ref::<hyper::Error>() else {
@@ -171,4 +179,44 @@ fn tls_failure(error: &rustls::Error, origin: &str) -> Failure {
         _ => return Failure::passing(fault(&format!("TLS failed: {because}"))),
     };
     error.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::dns::{Name, Resolve, Resolving};
+
+    use super::super::retry::Again;
+    use super::*;
+
+    struct Finds(fn() -> io::Error);
+
+    impl Resolve for Finds {
+        fn resolve(&self, _: Name) -> Resolving {
+            let error = (self.0)();
+            Box::pin(std::future::ready(Err(error.into())))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_does_not_exist_is_asked_for_once() {
+        let url = Url::parse("http://registry.invalid/v2/").unwrap();
+        let ask = async |finds| {
+            let client = reqwest::Client::builder()
+                .no_proxy()
+                .dns_resolver(Finds(finds))
+                .build()
+                .unwrap();
+            let error = client.get(url.clone()).send().await.unwrap_err();
+            failure(error, &url)
+        };
+        let none = ask(|| io::Error::other(NoSuchName("registry.invalid".into()))).await;
+        assert_eq!(none.again, Again::Never);
+        assert_eq!(
+            none.error.message(),
+            "http://registry.invalid: there is no host `registry.invalid`"
+        );
+        assert_eq!(none.error.kind(), Kind::Unreachable);
+        let busy = ask(|| io::Error::other("Temporary failure in name resolution")).await;
+        assert_eq!(busy.again, Again::Wait(None));
+    }
 }
