@@ -226,12 +226,15 @@ impl Store for Registry {
 
     async fn manifest_unchecked(&self, name: &Name) -> Result<RawManifest> {
         let read = self.read_manifest(name).await;
-        read.map_err(|error| error.at(self.place_name()))
+        read.map_err(|error| {
+            let reference = format!("{}{name}", self.place_name());
+            error.at(&reference).reference(reference)
+        })
     }
 
     async fn tagged(&self, tag: &Tag) -> Result<Option<Digest>> {
         let found = self.look_up(&Name::Tag(tag.clone())).await;
-        found.map_err(|error| error.at(self.place_name()))
+        found.map_err(|error| error.at(format!("{}:{tag}", self.place_name())))
     }
 
     async fn open_unchecked(&self, descriptor: &Descriptor) -> Result<Opened> {

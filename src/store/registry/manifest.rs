@@ -197,10 +197,25 @@ impl Registry {
     /// Says which of the two is missing: the repository, or the manifest in it.
     fn no_manifest(&self, reply: &Reply, name: &Name) -> Error {
         if reply.has_code("NAME_UNKNOWN") {
-            return Error::not_found(format!("there is no repository `{}`", self.repository));
+            return self.no_repository();
         }
-        // The place is put before every message of this store, so it is not named here.
-        no_such_manifest("the repository", name)
+        // The full reference is put before the message.
+        let missing = no_such_manifest("", name);
+        match name {
+            Name::Tag(_) => missing.hint(format!(
+                "`bundle list {}` lists the tags that are there",
+                self.repository
+            )),
+            Name::Digest(_) => missing,
+        }
+    }
+
+    /// Says that the registry knows no such repository, or does not let this caller see it.
+    pub(super) fn no_repository(&self) -> Error {
+        Error::not_found(format!("there is no repository `{}`", self.repository)).hint(format!(
+            "is its name right? Some registries hide what a caller may not see: `bundle login {}`",
+            self.repository.registry()
+        ))
     }
 }
 

@@ -34,10 +34,7 @@ impl Registry {
         loop {
             let reply = self.exchange(&request).await?;
             if reply.status().as_u16() == 404 {
-                return Err(Error::not_found(format!(
-                    "there is no repository `{}`",
-                    self.repository
-                )));
+                return Err(self.no_repository());
             }
             if !reply.status().is_success() {
                 return Err(self.refused(&reply, &request));

@@ -264,7 +264,7 @@ async fn what_is_not_there_is_not_found() {
         error
             .unwrap()
             .to_string()
-            .contains("has no manifest `sha256:")
+            .contains(": there is no such manifest")
     );
 }
 
