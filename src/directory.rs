@@ -94,7 +94,7 @@ pub struct WriteOptions {
     pub force: bool,
     /// Whether replacing a directory may delete files that no bundle put there, or that were changed since.
     pub prune: bool,
-    /// Set by the caller to stop between two files; nothing is left then.
+    /// Set by the caller to stop between two files, or two pieces of one; nothing is left then.
     pub interrupted: Option<Arc<AtomicBool>>,
 }
 

@@ -267,13 +267,16 @@ async fn blob_once(
     }
 }
 
-/// Says that a manifest is not here; the same words for every store.
+/// Says that a manifest is not here; the same words for every store. Without a place, the caller puts it before them.
 pub fn no_such_manifest(place: &str, name: &Name) -> Error {
-    Error::new(
-        Kind::NotFound,
-        format!(
-            "{place} has no manifest `{}`",
-            name.to_string().trim_start_matches([':', '@'])
-        ),
-    )
+    let error = Error::not_found(match name {
+        Name::Tag(_) => "there is no such tag",
+        Name::Digest(_) => "there is no such manifest",
+    });
+    if place.is_empty() {
+        error
+    } else {
+        let reference = format!("{place}{name}");
+        error.at(&reference).reference(reference)
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -95,7 +95,7 @@ pub fn write_file(destination: &Path, content: &Content, options: &WriteOptions)
 pub fn write_file_with(
     destination: &Path,
     options: &WriteOptions,
-    fill: impl FnOnce(&mut File) -> Result<()>,
+    fill: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<bool> {
     let destination = Destination::open(destination)?;
     let exists = destination.expect(FileType::RegularFile)?;
@@ -105,7 +105,10 @@ pub fn write_file_with(
     let staging = Staging::beside(&destination)?;
     let cannot = |error: io::Error| Error::io("cannot write", &destination.path, error);
     let mut file = File::from(create(&staging.fd, OsStr::new(MADE)).map_err(cannot)?);
-    fill(&mut file)?;
+    // A writer may say anything about the error that stopped it; that it was asked to stop is what the caller knows.
+    fill(&mut Stoppable(&mut file, options))
+        .map_err(|error| check_interrupt(options).err().unwrap_or(error))?;
+    check_interrupt(options)?;
     file.sync_all().map_err(cannot)?;
     check_interrupt(options)?;
     if options.force {
@@ -115,6 +118,20 @@ pub fn write_file_with(
     }
     sync_parent(&destination)?;
     Ok(exists)
+}
+
+/// A file that takes no more bytes once the caller wants to stop.
+struct Stoppable<'a>(&'a mut File, &'a WriteOptions);
+
+impl Write for Stoppable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        check_interrupt(self.1).map_err(Error::into_io)?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// A directory that is to be replaced.

@@ -83,16 +83,13 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// [`Kind::Conflict`](crate::error::Kind::Conflict) when the file exists and `force` is not set.
-    pub fn finish(self, force: bool) -> Result<()> {
+    /// What [`directory::write_file_with`] fails with: [`Kind::Conflict`](crate::error::Kind::Conflict) when the file
+    /// exists and may not be replaced.
+    pub fn finish(self, options: &WriteOptions) -> Result<()> {
         let Some((path, memory)) = self.archive else {
             return Ok(());
         };
-        let options = WriteOptions {
-            force,
-            ..WriteOptions::default()
-        };
-        directory::write_file_with(&path, &options, |out| archive::write(&memory, out))?;
+        directory::write_file_with(&path, options, |out| archive::write(&memory, out))?;
         Ok(())
     }
 }

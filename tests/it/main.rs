@@ -15,6 +15,7 @@ mod credential_files;
 mod faults;
 mod floors;
 mod harness;
+mod interrupts;
 mod layer;
 mod malo;
 mod memory;

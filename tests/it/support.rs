@@ -23,6 +23,7 @@ mod tools;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use certs::Certs;
+pub(crate) use cmd::Running;
 pub(crate) use docker_registry::{DockerRegistry, PASSWORD, USER};
 pub(crate) use http::Http;
 pub(crate) use mock::{Act, Auth, MockRegistry, Modes, Origin, Request, Response, Tls, on};

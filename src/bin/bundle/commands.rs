@@ -19,13 +19,13 @@ mod validate;
 mod verify;
 mod version;
 
-use std::future::Future;
 use std::time::Duration;
 
 use clap::Subcommand;
-use manifest_bundle::{Error, Kind, Result};
+use manifest_bundle::Result;
 
 use crate::args::Cli;
+use crate::interrupt;
 use crate::output::Answer;
 use crate::settings::Settings;
 
@@ -49,76 +49,57 @@ pub(crate) enum Command {
     Version(version::Args),
 }
 
-/// Runs a command.
+impl Command {
+    /// Returns how long the command may take, if the call says so.
+    fn timeout(&self) -> Option<Duration> {
+        let transfer = match self {
+            Self::Push(args) => &args.transfer,
+            Self::Pull(args) => &args.transfer,
+            Self::Copy(args) => &args.transfer,
+            Self::Inspect(args) => &args.transfer,
+            Self::Validate(args) => &args.transfer,
+            Self::Verify(args) => &args.transfer,
+            Self::List(args) => &args.transfer,
+            Self::Tag(args) => &args.transfer,
+            Self::Login(args) => &args.transfer,
+            Self::Unpack(args) => &args.transfer,
+            Self::Logout(args) => &args.transfer,
+            Self::Init(_)
+            | Self::Pack(_)
+            | Self::Completion(_)
+            | Self::Man(_)
+            | Self::Version(_) => return None,
+        };
+        transfer.timeout
+    }
+
+    async fn run(self, settings: &Settings) -> Result<Answer> {
+        match self {
+            Self::Init(args) => init::run(&args, settings),
+            Self::Pack(args) => pack::run(&args, settings).await,
+            Self::Push(args) => push::run(&args, settings).await,
+            Self::Pull(args) => pull::run(&args, settings).await,
+            Self::Unpack(args) => unpack::run(&args, settings).await,
+            Self::Copy(args) => copy::run(&args, settings).await,
+            Self::Inspect(args) => inspect::run(&args, settings).await,
+            Self::Validate(args) => validate::run(&args, settings).await,
+            Self::Verify(args) => verify::run(&args, settings).await,
+            Self::List(args) => list::run(&args, settings).await,
+            Self::Tag(args) => tag::run(&args, settings).await,
+            Self::Login(args) => login::run(&args, settings).await,
+            Self::Logout(args) => logout::run(&args, settings).await,
+            Self::Completion(args) => completion::run(&args),
+            Self::Man(args) => man::run(&args),
+            Self::Version(args) => version::run(&args),
+        }
+    }
+}
+
+/// Runs a command until it is done, its time is up, or a signal asks to stop.
 pub(crate) fn run(cli: Cli) -> Result<Answer> {
     let settings = Settings::new(&cli.common);
-    match cli.command {
-        Command::Init(args) => init::run(&args, &settings),
-        Command::Pack(args) => pack::run(&args, &settings),
-        Command::Push(args) => block_on(args.transfer.timeout, push::run(&args, &settings)),
-        Command::Pull(args) => block_on(args.transfer.timeout, pull::run(&args, &settings)),
-        Command::Unpack(args) => block_on(args.transfer.timeout, unpack::run(&args, &settings)),
-        Command::Copy(args) => block_on(args.transfer.timeout, copy::run(&args, &settings)),
-        Command::Inspect(args) => block_on(args.transfer.timeout, inspect::run(&args, &settings)),
-        Command::Validate(args) => block_on(args.transfer.timeout, validate::run(&args, &settings)),
-        Command::Verify(args) => block_on(args.transfer.timeout, verify::run(&args, &settings)),
-        Command::List(args) => block_on(args.transfer.timeout, list::run(&args, &settings)),
-        Command::Tag(args) => block_on(args.transfer.timeout, tag::run(&args, &settings)),
-        Command::Login(args) => block_on(args.transfer.timeout, login::run(&args, &settings)),
-        Command::Logout(args) => block_on(args.transfer.timeout, logout::run(&args, &settings)),
-        Command::Completion(args) => completion::run(&args),
-        Command::Man(args) => man::run(&args),
-        Command::Version(args) => version::run(&args),
-    }
-}
-
-/// Runs what waits for the network, until it is done, its time is up, or a signal asks to stop.
-fn block_on(
-    timeout: Option<Duration>,
-    work: impl Future<Output = Result<Answer>>,
-) -> Result<Answer> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Error::new(Kind::Io, format!("cannot start: {error}")))?;
-    let answer = runtime.block_on(async {
-        tokio::select! {
-            answer = work => answer,
-            signal = signalled() => Err(Error::new(Kind::Interrupted, format!("stopped by {signal}")).found(signal)),
-            () = elapsed(timeout) => {
-                let seconds = timeout.unwrap_or_default().as_secs_f64();
-                Err(Error::new(Kind::Unreachable, format!("not done after {seconds} s (--timeout)")).retryable())
-            }
-        }
-    });
-    // Work on other threads that nobody waits for any more must not hold the process.
-    runtime.shutdown_timeout(Duration::from_millis(200));
-    answer
-}
-
-async fn elapsed(timeout: Option<Duration>) {
-    match timeout {
-        Some(timeout) => tokio::time::sleep(timeout).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for a signal that asks to stop, and returns its name.
-async fn signalled() -> &'static str {
-    use tokio::signal::unix::{SignalKind, signal};
-    let wait = |kind: SignalKind, name: &'static str| async move {
-        match signal(kind) {
-            Ok(mut signals) => {
-                signals.recv().await;
-                name
-            }
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        name = wait(SignalKind::interrupt(), "SIGINT") => name,
-        name = wait(SignalKind::terminate(), "SIGTERM") => name,
-        name = wait(SignalKind::hangup(), "SIGHUP") => name,
-    }
+    let (timeout, stop) = (cli.command.timeout(), settings.stop.clone());
+    interrupt::run(timeout, &stop, async move || {
+        cli.command.run(&settings).await
+    })
 }

@@ -1,24 +1,38 @@
-//! Work on another thread that a signal can stop before it changes anything.
+//! Running a command so that signals and --timeout are heard at any time, also while it computes or waits for the disk.
+//!
+//! The work has a thread of its own. Asked to stop, it ends where it waits for the network, and takes away what it has
+//! staged where it writes; whatever else it is at, the process ends without it after a moment. That leaves nothing half
+//! written: results are moved into place when they are whole, and until then lie in files without names.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use manifest_bundle::directory::WriteOptions;
 use manifest_bundle::{Error, Kind, Result};
+use tokio::sync::oneshot;
 
-/// Runs `work` on a thread that may wait for the disk. When the caller is dropped, as after a signal, the work is told
-/// to stop and takes away what it has staged.
-pub(crate) async fn blocking<T: Send + 'static>(
-    mut options: WriteOptions,
-    work: impl FnOnce(&WriteOptions) -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let stop = StopOnDrop(Arc::default());
-    options.interrupted = Some(Arc::clone(&stop.0));
-    let done = tokio::task::spawn_blocking(move || work(&options)).await;
-    match done.map_err(tokio::task::JoinError::try_into_panic) {
-        Ok(result) => result,
-        Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        Err(Err(error)) => Err(Error::new(Kind::Interrupted, error.to_string())),
+use crate::output::Answer;
+
+/// How long the work may take to end when it is asked to.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// The stack of the thread that works, as large as that of a main thread.
+const STACK: usize = 8 * 1024 * 1024;
+
+/// Tells those who write files that they shall stop.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Returns options for writing that end it when the command is to stop.
+    pub(crate) fn write_options(&self, force: bool, prune: bool) -> WriteOptions {
+        WriteOptions {
+            force,
+            prune,
+            interrupted: Some(Arc::clone(&self.0)),
+        }
     }
 }
 
@@ -38,11 +52,96 @@ pub(crate) fn survive_full_files() {
     }
 }
 
-/// Tells the work to stop when nobody waits for it any more.
-struct StopOnDrop(Arc<AtomicBool>);
+/// Runs `work` until it is done, its time is up, or a signal asks to stop.
+pub(crate) fn run<W>(timeout: Option<Duration>, stop: &Stop, work: W) -> Result<Answer>
+where
+    W: AsyncFnOnce() -> Result<Answer> + Send + 'static,
+{
+    let cannot_start = |error| Error::new(Kind::Io, format!("cannot start: {error}"));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(cannot_start)?;
+    let (ask, asked) = oneshot::channel::<()>();
+    let (tell, mut told) = oneshot::channel();
+    let handle = runtime.handle().clone();
+    let worker = thread::Builder::new()
+        .name("work".to_owned())
+        .stack_size(STACK)
+        .spawn(move || {
+            let answer = handle.block_on(async {
+                tokio::select! {
+                    biased;
+                    answer = work() => Some(answer),
+                    _ = asked => None,
+                }
+            });
+            // Nobody listens any more when it took too long to stop.
+            let _ = tell.send(answer);
+        })
+        .map_err(cannot_start)?;
+    let stopped = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            answer = &mut told => Ok(answer),
+            signal = signalled() => Err(Error::new(Kind::Interrupted, format!("stopped by {signal}")).found(signal)),
+            () = elapsed(timeout) => {
+                let seconds = timeout.unwrap_or_default().as_secs_f64();
+                Err(Error::new(Kind::Unreachable, format!("not done after {seconds} s (--timeout)")).retryable())
+            }
+        }
+    });
+    match stopped {
+        Ok(answer) => {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+            // Work on other threads that nobody waits for any more must not hold the process.
+            runtime.shutdown_timeout(GRACE);
+            // Nobody asked it to stop, and its thread has ended without a panic.
+            answer
+                .ok()
+                .flatten()
+                .unwrap_or_else(|| Err(Error::new(Kind::Interrupted, "stopped without an answer")))
+        }
+        Err(error) => {
+            stop.0.store(true, Ordering::Relaxed);
+            drop(ask);
+            let ended = runtime.block_on(async { tokio::time::timeout(GRACE, told).await.is_ok() });
+            if ended {
+                runtime.shutdown_timeout(GRACE);
+            } else {
+                // What still runs would find its runtime gone; it ends with the process instead.
+                std::mem::forget(runtime);
+            }
+            Err(error)
+        }
+    }
+}
 
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+async fn elapsed(timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => tokio::time::sleep(timeout).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a signal that asks to stop, and returns its name.
+async fn signalled() -> &'static str {
+    use tokio::signal::unix::{SignalKind, signal};
+    let wait = |kind: SignalKind, name: &'static str| async move {
+        match signal(kind) {
+            Ok(mut signals) => {
+                signals.recv().await;
+                name
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        name = wait(SignalKind::interrupt(), "SIGINT") => name,
+        name = wait(SignalKind::terminate(), "SIGTERM") => name,
+        name = wait(SignalKind::hangup(), "SIGHUP") => name,
     }
 }

@@ -14,6 +14,7 @@ use manifest_bundle::store::registry::{
 use manifest_bundle::{Error, Kind, Result};
 
 use crate::args::{Access, Common, Format};
+use crate::interrupt::Stop;
 use crate::talk::Talk;
 
 /// What every command works with.
@@ -27,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) spool_directory: PathBuf,
     /// How many threads compress and check.
     pub(crate) threads: usize,
+    /// Set when the command is to stop.
+    pub(crate) stop: Stop,
 }
 
 impl Settings {
@@ -38,6 +41,7 @@ impl Settings {
             format: common.format,
             spool_directory: std::env::temp_dir(),
             threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(16)),
+            stop: Stop::default(),
         }
     }
 

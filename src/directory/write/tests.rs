@@ -6,7 +6,7 @@ use std::io::{BufRead as _, Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
@@ -440,6 +440,19 @@ fn a_request_to_stop_is_heard_and_leaves_nothing() {
         Kind::Interrupted,
         &[],
     );
+    // In the middle of a file, too, whatever its writer makes of that.
+    let flag = Arc::new(AtomicBool::new(false));
+    let options = WriteOptions {
+        interrupted: Some(Arc::clone(&flag)),
+        ..PLAIN
+    };
+    let stopped = write_file_with(&file, &options, |file| {
+        file.write_all(b"half").unwrap();
+        flag.store(true, Ordering::Relaxed);
+        file.write_all(b"more").unwrap_err();
+        Err(Error::invalid("no more"))
+    });
+    refused(stopped, Kind::Interrupted, &[]);
     assert!(tree(parent.path()).is_empty());
 }
 

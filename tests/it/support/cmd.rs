@@ -210,6 +210,11 @@ impl Running<'_> {
         let _ = kill_process_group(self.pid, signal);
     }
 
+    /// The process, for tests that watch what it does.
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
     /// Waits for the end and checks what must hold after every run.
     #[track_caller]
     pub(crate) fn wait(mut self) -> Ran {

@@ -127,7 +127,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
 
     let mut record = Record::of_store(destination.store.as_ref(), digest, tag.as_ref());
     record.size = Some(total_size(&manifest));
-    destination.finish(args.force)?;
+    destination.finish(&settings.stop.write_options(args.force, false))?;
     let mut answer = record.answer();
     if let Some(members) = answer.value.as_object_mut() {
         let referrers = copied.referrers.iter().map(|referrer| {

@@ -45,7 +45,8 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  example: \"replace this file with your manifests\"\n"
         );
         files.insert(path, object.into_bytes().into());
-        directory::write(&files, &args.directory, &WriteOptions::default())?;
+        let options = settings.stop.write_options(false, false);
+        directory::write(&files, &args.directory, &options)?;
         written.insert(0, example);
     }
     let shown_directory = shown(&args.directory.to_string_lossy());

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use manifest_bundle::directory::{self, WriteOptions};
+use manifest_bundle::directory;
 use manifest_bundle::ops::pack::Packed;
 use manifest_bundle::reference::{Entry, Location};
 use manifest_bundle::store::layout::Layout;
@@ -57,7 +57,7 @@ pub(super) fn directory_location(text: &str) -> Result<Location, String> {
     })
 }
 
-pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let packed = source::pack_location(&args.source, &args.pack, settings)?;
     let output = match &args.output {
         Some(output) => output.clone(),
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
                 digest: None,
             },
         } => {
-            write_archive(&path, &packed, &version_tag, args)?;
+            write_archive(&path, &packed, &version_tag, args, settings)?;
             record.reference = format!("oci-archive:{}@{digest}", path.display());
             record.tag = Some(version_tag.to_string());
         }
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
                 },
         } => {
             all_tags(Some(&name), &[], &packed.bundle.metadata.version)?;
-            write_archive(&path, &packed, &name, args)?;
+            write_archive(&path, &packed, &name, args, settings)?;
             record.reference = format!("oci-archive:{}@{digest}", path.display());
             record.tag = Some(name.to_string());
         }
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             let tag = name.unwrap_or(version_tag);
             all_tags(Some(&tag), &[], &packed.bundle.metadata.version)?;
             let layout = Layout::open_or_create(&path, &settings.limits)?;
-            write_layout(&layout, &packed, &tag, args.force, settings)?;
+            write_layout(&layout, &packed, &tag, args.force, settings).await?;
             record.reference = format!("{}@{digest}", layout.place());
             record.tag = Some(tag.to_string());
         }
@@ -146,7 +146,13 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
 }
 
 /// Writes the archive, which must not be inside the source.
-fn write_archive(path: &Path, packed: &Packed, tag: &Tag, args: &Args) -> Result<()> {
+fn write_archive(
+    path: &Path,
+    packed: &Packed,
+    tag: &Tag,
+    args: &Args,
+    settings: &Settings,
+) -> Result<()> {
     if let Location::Path(source) = &args.source
         && is_inside(path, source)
     {
@@ -160,10 +166,7 @@ fn write_archive(path: &Path, packed: &Packed, tag: &Tag, args: &Args) -> Result
         .hint(format!("write it elsewhere: `-o ../{name}`")));
     }
     let memory = Memory::of_image("archive", &packed.image, Some(tag))?;
-    let options = WriteOptions {
-        force: args.force,
-        ..WriteOptions::default()
-    };
+    let options = settings.stop.write_options(args.force, false);
     directory::write_file_with(path, &options, |out| archive::write(&memory, out))?;
     Ok(())
 }
@@ -181,7 +184,7 @@ fn is_inside(file: &Path, directory: &Path) -> bool {
 }
 
 /// Puts the image into a layout under a tag; a version's tag does not move by itself there either.
-fn write_layout(
+async fn write_layout(
     layout: &Layout,
     packed: &Packed,
     tag: &Tag,
@@ -190,15 +193,10 @@ fn write_layout(
 ) -> Result<()> {
     let memory = Memory::of_image("memory", &packed.image, None)?;
     let manifest = &packed.image.manifest;
-    let work = async {
-        let tags = std::slice::from_ref(tag);
-        let set = tags_to_set(layout, tags, manifest, force, settings).await?;
-        super::push::put(&memory, manifest, layout, &set.tags, settings).await
-    };
-    tokio::runtime::Builder::new_current_thread()
-        .build()
-        .map_err(|error| Error::new(Kind::Io, format!("cannot start: {error}")))?
-        .block_on(work)
+    let tags = std::slice::from_ref(tag);
+    let set = tags_to_set(layout, tags, manifest, force, settings).await?;
+    super::push::put(&memory, manifest, layout, &set.tags, settings)
+        .await
         .map(drop)
 }
 

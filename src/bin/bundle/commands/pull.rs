@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use manifest_bundle::directory::{self, WriteOptions, Written};
+use manifest_bundle::directory::{self, Written};
 use manifest_bundle::error::Error;
 use manifest_bundle::ops::load::{self, Asked, Loaded};
 use manifest_bundle::reference::Location;
@@ -119,11 +119,11 @@ pub(super) async fn write(
     }
     match output {
         Location::Path(path) if path.extension().is_none_or(|kind| kind != "tar") => {
-            write_directory(&path, loaded, args, settings).await
+            write_directory(&path, loaded, args, settings)
         }
-        Location::Path(path) => write_archive(&path, loaded, &tag, args),
+        Location::Path(path) => write_archive(&path, loaded, &tag, args, settings),
         Location::Archive { path, entry } => {
-            write_archive(&path, loaded, &entry.name.unwrap_or(tag), args)
+            write_archive(&path, loaded, &entry.name.unwrap_or(tag), args, settings)
         }
         Location::Layout { path, entry } => {
             let layout = Layout::open_or_create(&path, &settings.limits)?;
@@ -148,24 +148,14 @@ pub(super) async fn write(
     }
 }
 
-async fn write_directory(
+fn write_directory(
     path: &Path,
     loaded: &Loaded,
     args: &WriteArgs,
     settings: &Settings,
 ) -> Result<()> {
-    let files = loaded.unpacked.bundle.files.clone();
-    let options = WriteOptions {
-        force: args.force,
-        prune: args.prune,
-        ..WriteOptions::default()
-    };
-    let target = path.to_owned();
-    // Writing waits for the disk; a signal must be heard meanwhile.
-    let written = crate::interrupt::blocking(options, move |options| {
-        directory::write(&files, &target, options)
-    })
-    .await?;
+    let options = settings.stop.write_options(args.force, args.prune);
+    let written = directory::write(&loaded.unpacked.bundle.files, path, &options)?;
     tell(path, &written, settings);
     Ok(())
 }
@@ -191,12 +181,15 @@ fn tell(path: &Path, written: &Written, settings: &Settings) {
     }
 }
 
-fn write_archive(path: &Path, loaded: &Loaded, tag: &Tag, args: &WriteArgs) -> Result<()> {
+fn write_archive(
+    path: &Path,
+    loaded: &Loaded,
+    tag: &Tag,
+    args: &WriteArgs,
+    settings: &Settings,
+) -> Result<()> {
     let memory = Memory::of_image("memory", &loaded.image, Some(tag))?;
-    let options = WriteOptions {
-        force: args.force,
-        ..WriteOptions::default()
-    };
+    let options = settings.stop.write_options(args.force, false);
     directory::write_file_with(path, &options, |out| archive::write(&memory, out))?;
     Ok(())
 }

@@ -102,7 +102,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     record.size = Some(size);
     record.metadata = Some(metadata);
     record.left_out = opened.packed.map(|packed| packed.left_out);
-    destination.finish(args.force)?;
+    destination.finish(&settings.stop.write_options(args.force, false))?;
     Ok(record.answer())
 }
 

@@ -1,0 +1,119 @@
+//! Signals: heard at once whatever the command is at, told as such, and nothing is left half written.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::support::{MockRegistry, Running, Sandbox};
+
+/// How long a run may take to end; far less than any of the runs here would take by itself.
+const SOON: Duration = Duration::from_secs(3);
+
+/// Waits until a process listens for signals and has computed for some time.
+fn working(run: &Running<'_>, ticks: u64) {
+    let read = |name: &str| {
+        std::fs::read_to_string(format!("/proc/{}/{name}", run.pid())).unwrap_or_default()
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        assert!(Instant::now() < deadline, "it does not begin to work");
+        // The name first: the shell that starts the program may catch signals, too.
+        let stat = read("stat");
+        let caught = read("status")
+            .lines()
+            .find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok())
+            .unwrap_or_default();
+        // Behind the name in parentheses, times are the 12th and 13th fields.
+        let fields: Vec<&str> = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect();
+        let used: u64 = (11..13)
+            .filter_map(|n| fields.get(n)?.parse::<u64>().ok())
+            .sum();
+        if stat.contains("(bundle)") && caught & 0b10 != 0 && used >= ticks {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Stops a run and checks that it says so, soon, and leaves the working directory as it was.
+#[track_caller]
+fn stops(sandbox: &Sandbox, run: Running<'_>, ticks: u64, signal: Signal, name: &str, code: i32) {
+    working(&run, ticks);
+    let before = Instant::now();
+    run.signal(signal);
+    let ran = run.wait();
+    let took = before.elapsed();
+    assert_eq!(ran.signal(), None, "the signal was not handled{ran}");
+    ran.assert_code(code);
+    assert_eq!(ran.stderr(), format!("error: stopped by {name}\n"), "{ran}");
+    assert!(took < SOON, "took {took:?}{ran}");
+    for entry in std::fs::read_dir(sandbox.work()).unwrap() {
+        let name = entry.unwrap().file_name();
+        assert!(name == "etcd" || name == "pipe", "left: {name:?}{ran}");
+    }
+}
+
+/// Writes a directory that takes long to pack; in seconds of computing, at least ten.
+fn large(sandbox: &Sandbox) {
+    let mut text = String::new();
+    for n in 0..1500 {
+        let _ = write!(
+            text,
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c{n}\ndata:\n"
+        );
+        for k in 0..40 {
+            let _ = writeln!(text, "  k{k}: [\"v{n}\", 'w', {{a: b}}, 1, 2, 3]");
+        }
+    }
+    for n in 0..16 {
+        sandbox.write(
+            format!("etcd/manifests/{n}.yaml"),
+            text.replace("name: c", &format!("name: c{n}-")),
+        );
+    }
+    sandbox.write(
+        "etcd/metadata/annotations.yaml",
+        include_str!("../../testdata/good/minimal/metadata/annotations.yaml"),
+    );
+}
+
+#[test]
+fn a_signal_is_heard_while_a_bundle_is_packed() {
+    let sandbox = Sandbox::new();
+    large(&sandbox);
+    let mock = MockRegistry::plain();
+    let reference = format!("{}/team/etcd", mock.host());
+    for (args, signal, name, code) in [
+        (&["pack", "etcd"] as &[_], Signal::INT, "SIGINT", 130),
+        (&["push", "etcd", &reference], Signal::INT, "SIGINT", 130),
+        (&["validate", "etcd"], Signal::TERM, "SIGTERM", 143),
+        (&["pack", "etcd", "-o", "-"], Signal::TERM, "SIGTERM", 143),
+    ] {
+        let run = sandbox.bundle(args).spawn();
+        stops(&sandbox, run, 30, signal, name, code);
+    }
+}
+
+#[test]
+fn a_signal_is_heard_while_stdin_is_read() {
+    let sandbox = Sandbox::new();
+    for args in [
+        &["pack", "-", "--package", "a", "--version", "1.0.0"] as &[_],
+        &["validate", "-"],
+        &["unpack", "-"],
+    ] {
+        // A pipe that is open for writing, too, never ends.
+        let run = sandbox
+            .bundle(args)
+            .prelude("test -p pipe || mkfifo pipe")
+            .prelude("exec <>pipe")
+            .spawn();
+        stops(&sandbox, run, 0, Signal::INT, "SIGINT", 130);
+    }
+}
