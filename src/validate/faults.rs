@@ -23,6 +23,12 @@ pub(super) fn finding(
     {
         return template::finding(context, path, line);
     }
+    // Of the branches of a condition only one is left once the template is rendered.
+    if let FaultKind::DuplicateKey { first_line, .. } = fault.kind
+        && let Some(line) = actions.branch_between(first_line, fault.line)
+    {
+        return template::finding(context, path, line);
+    }
     let finding = Finding::error(code(&fault.kind), fault.message.clone()).at(path, fault.line);
     match &fault.kind {
         FaultKind::DuplicateKey { .. } => finding.hint("keep one of them"),

@@ -7,6 +7,7 @@ use crate::objects::{Object, Other, What, is_kustomization};
 use crate::path::BundlePath;
 
 use super::context::Context;
+use super::layout::is_stray_annotations;
 
 /// What is wrong with a mapping that does not say what it is.
 const NO_OBJECT: &str = "this is no object: it has no `apiVersion`, `kind` and `metadata.name`";
@@ -20,6 +21,10 @@ pub(super) fn not_object(
 ) {
     // A kustomization may have patches, values and settings beside its objects; only kustomize knows which is which.
     if context.is_kustomize() || is_kustomization(path.file_name()) {
+        return;
+    }
+    // That metadata is no object goes without saying once it is said that it is in the wrong place.
+    if is_stray_annotations(path) {
         return;
     }
     let message = match &other.what {

@@ -21,7 +21,8 @@ pub(super) fn root(context: &Context<'_>, findings: &mut Vec<Finding>) {
         let is_known = [MANIFESTS, METADATA]
             .iter()
             .any(|directory| path.strip_prefix(directory).is_some());
-        if !is_known && path.as_str() != SOURCE_IGNORE {
+        // Metadata in the wrong place is a finding of its own.
+        if !is_known && path.as_str() != SOURCE_IGNORE && !is_stray_annotations(path) {
             let message = format!("a bundle has only `{MANIFESTS}/` and `{METADATA}/`");
             findings.push(
                 Finding::error("layout-root", message)
@@ -144,7 +145,7 @@ pub(super) fn chart(context: &Context<'_>, findings: &mut Vec<Finding>) {
 /// Reports other files with the metadata file's name: OLM reads every one of them as metadata, and stops.
 pub(super) fn annotations_file(context: &Context<'_>, findings: &mut Vec<Finding>) {
     for path in context.files.keys() {
-        if path.file_name() == "annotations.yaml" && path.as_str() != FILE {
+        if is_stray_annotations(path) {
             let message =
                 format!("only `{FILE}` can have this name: OLM takes each such file for metadata");
             findings.push(
@@ -154,6 +155,11 @@ pub(super) fn annotations_file(context: &Context<'_>, findings: &mut Vec<Finding
             );
         }
     }
+}
+
+/// Tells whether a file that is not the metadata has the metadata file's name.
+pub(super) fn is_stray_annotations(path: &BundlePath) -> bool {
+    path.file_name() == "annotations.yaml" && path.as_str() != FILE
 }
 
 /// Reports paths that a system which ignores case, or normalises Unicode, cannot tell apart.

@@ -61,6 +61,9 @@ pub(super) fn unquoted(
             strings.items(list, "args", container.get("args"));
             let variables = container.get("env").and_then(Node::as_sequence);
             for variable in variables.unwrap_or_default() {
+                if let Some(name) = variable.get("name") {
+                    strings.value("the name of a variable in `env`", name);
+                }
                 if let Some(value) = variable.get("value") {
                     let name = variable.get("name").and_then(Node::as_str);
                     strings.value(&format!("env `{}`", shown(name.unwrap_or("?"))), value);

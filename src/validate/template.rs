@@ -127,6 +127,8 @@ pub(super) struct Actions<'t> {
     line: u32,
     /// The first line of this document with an action.
     first: Option<u32>,
+    /// The last line of this document on which a condition or loop begins, goes on or ends, comments included.
+    branch: Option<u32>,
     /// How far the parent of the block scalar that we are in is indented.
     block: Option<usize>,
 }
@@ -138,6 +140,7 @@ impl<'t> Actions<'t> {
             lines: text.split(is_break),
             line: 0,
             first: None,
+            branch: None,
             block: None,
         }
     }
@@ -146,17 +149,30 @@ impl<'t> Actions<'t> {
     ///
     /// Asked with rising lines.
     pub(super) fn first_in_document(&mut self, until: u32) -> Option<u32> {
+        self.advance(until);
+        self.first
+    }
+
+    /// Returns a line from `first` to `until` on which a condition or loop begins, goes on or ends that is longer than
+    /// that line. An engine sees those in comments and quotes, too.
+    ///
+    /// Asked with rising `until`.
+    pub(super) fn branch_between(&mut self, first: u32, until: u32) -> Option<u32> {
+        self.advance(until);
+        self.branch.filter(|line| *line >= first)
+    }
+
+    fn advance(&mut self, until: u32) {
         while self.line < until {
             let Some(line) = self.lines.next() else { break };
             self.line += 1;
             self.step(line);
         }
-        self.first
     }
 
     fn step(&mut self, line: &[u8]) {
         if line.starts_with(b"---") {
-            (self.first, self.block) = (None, None);
+            (self.first, self.branch, self.block) = (None, None, None);
             return;
         }
         let content = line.trim_ascii_start();
@@ -165,6 +181,9 @@ impl<'t> Actions<'t> {
             _ if content.is_empty() => return,
             Some(parent) if indent > parent => return,
             _ => self.block = None,
+        }
+        if has_open_branch(content) {
+            self.branch = Some(self.line);
         }
         if content.starts_with(b"#") {
             return;
@@ -195,6 +214,34 @@ fn has_bare_action(line: &[u8]) -> bool {
         || line
             .windows(4)
             .any(|four| four == b": {{" || four == b"- {{" || four == b"[ {{")
+}
+
+/// Tells whether a line has a control action (`{{ if … }}`, `{{- else }}`, `{{ end }}`) whose other half is on another line.
+fn has_open_branch(line: &[u8]) -> bool {
+    let mut open = 0_usize;
+    let mut rest = line;
+    while let Some(at) = rest.windows(2).position(|two| two == b"{{") {
+        rest = rest
+            .get(at..)
+            .and_then(|rest| rest.get(2..))
+            .unwrap_or_default();
+        let action = rest.strip_prefix(b"-").unwrap_or(rest).trim_ascii_start();
+        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let end = action.iter().position(|byte| !is_word(byte));
+        match action
+            .get(..end.unwrap_or(action.len()))
+            .unwrap_or_default()
+        {
+            b"if" | b"range" | b"with" | b"define" | b"block" => open += 1,
+            b"else" if open == 0 => return true,
+            b"end" => match open.checked_sub(1) {
+                Some(left) => open = left,
+                None => return true,
+            },
+            _ => {}
+        }
+    }
+    open > 0
 }
 
 /// Tells whether a line ends in the header of a block scalar: `|`, `>-`, `|2`.

@@ -202,6 +202,63 @@ fn templates_are_found_where_they_break_yaml_and_where_no_brace_can_be() {
 }
 
 #[test]
+fn the_branches_of_a_condition_are_no_duplicate_keys() {
+    let head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n";
+    for (text, expected) in [
+        (
+            "{{ if .A }}\n  a: x\n{{ else }}\n  a: y\n{{ end }}\n",
+            "a.yaml:5 template",
+        ),
+        (
+            "  # {{ if .A }}\n  a: x\n  # {{ else }}\n  a: y\n  # {{ end }}\n",
+            "a.yaml:7 template",
+        ),
+        (
+            "  a: x # {{- if .A }}\n  a: y # {{- end }}\n",
+            "a.yaml:6 template",
+        ),
+        (
+            "  a: '{{ if .A }}x'\n  a: '{{ else }}y{{ end }}'\n",
+            "a.yaml:6 template",
+        ),
+        // A condition elsewhere, or one that ends where it began, explains nothing.
+        (
+            "  # {{ if .A }}\n  # {{ end }}\n  a: x\n  a: y\n",
+            "a.yaml:8 yaml-duplicate-key",
+        ),
+        (
+            "  a: '{{ if .A }}x{{ else }}y{{ end }}'\n  a: y\n",
+            "a.yaml:6 yaml-duplicate-key",
+        ),
+        (
+            "  a: |\n    {{ if .A }}\n  a: y\n",
+            "a.yaml:7 yaml-duplicate-key",
+        ),
+        ("  a: '{{ .If }}'\n  a: y\n", "a.yaml:6 yaml-duplicate-key"),
+    ] {
+        let found = found(&[("manifests/a.yaml", &format!("{head}{text}"))]);
+        assert_eq!(found, [expected], "{text}");
+    }
+}
+
+#[test]
+fn metadata_in_the_wrong_place_is_one_finding() {
+    let text = "annotations:\n  k8s.io.bundle.package.v1: a\n";
+    for (path, name) in [
+        ("manifests/annotations.yaml", "annotations.yaml"),
+        ("annotations.yaml", "annotations.yaml"),
+        ("more/annotations.yaml", "annotations.yaml"),
+    ] {
+        let found = found(&[("manifests/a.yaml", CONFIG_MAP), (path, text)]);
+        assert_eq!(found.len(), 1, "{path}: {found:?}");
+        assert!(
+            found[0].ends_with(&format!("{name}:0 layout-annotations")),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
 fn braces_that_programs_in_the_cluster_read_are_no_finding() {
     for text in [
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |-\n    {{ range . }}\n    {{ end }}\n  b: '{{ x }}'\n",
@@ -248,6 +305,7 @@ spec:
         - 8080
         env:
         - {name: FLAG, value: on}
+        - {name: ON}
         - {name: OCT, value: \"0644\"}
         - {name: SEXA, value: 1:30}
         - {name: BIG, value: 12345678901234567890123}
@@ -258,7 +316,7 @@ spec:
         .into_iter()
         .map(|found| found.strip_suffix(" unquoted").map(str::to_owned).unwrap())
         .collect();
-    let expected = [6, 7, 11, 14, 16, 19, 21, 23, 26].map(|line| format!("a.yaml:{line}"));
+    let expected = [6, 7, 11, 14, 16, 19, 21, 23, 24, 27].map(|line| format!("a.yaml:{line}"));
     assert_eq!(lines, expected);
     assert_eq!(
         messages(text).get(1).map(String::as_str),
