@@ -324,9 +324,18 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks the keys themselves and that no value has characters that would not survive.
+    /// Checks that the image can carry all keys, the keys themselves, and that no value has characters that would not
+    /// survive.
     fn check_keys(&mut self) {
         let annotations = self.annotations;
+        let count = annotations
+            .keys()
+            .filter(|key| !WRITTEN.contains(&key.as_str()))
+            .count();
+        if count > KEYS_MAX {
+            let message = format!("there are {count} keys, and an image carries {KEYS_MAX}");
+            self.report("", "metadata-key", message, None);
+        }
         for (key, value) in annotations {
             let fine = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '`');
             if key.is_empty() || key.len() > 253 || !key.chars().all(fine) {
@@ -354,6 +363,13 @@ impl Reader<'_> {
         }
     }
 }
+
+/// The keys that packing may add to the manifest's annotations.
+const WRITTEN: [&str; 3] = [key::OCI_VERSION, key::OCI_TITLE, key::OCI_CREATED];
+
+/// The most keys beside those: a manifest has at most 1,000 annotations (spec/limits.md), and whoever packs must not make one
+/// that nobody reads.
+pub const KEYS_MAX: usize = 997;
 
 /// Says why a key is not accepted, if it is one that makes another system do something.
 fn reserved(key: &str) -> Option<&'static str> {
@@ -414,6 +430,22 @@ mod tests {
         assert_eq!(metadata.package.as_str(), "etcd");
         assert_eq!(metadata.channels.len(), 2);
         assert_eq!(metadata.annotations["example.org/team"], "ä");
+    }
+
+    #[test]
+    fn there_are_no_more_keys_than_an_image_carries() {
+        for (count, is_fine) in [(KEYS_MAX, true), (KEYS_MAX + 1, false)] {
+            let mut all = annotations(&[
+                (key::OCI_VERSION, "3.5.0"),
+                (key::OCI_TITLE, "these two do not count"),
+            ]);
+            for n in all.len() - 2..count {
+                all.insert(format!("example.org/{n}"), "x".to_owned());
+            }
+            let codes = |findings: Vec<Finding>| findings[0].code;
+            let found = Metadata::of(all, &|_| 0).map_err(codes);
+            assert_eq!(found.err(), (!is_fine).then_some("metadata-key"));
+        }
     }
 
     #[test]

@@ -243,7 +243,11 @@ pub(crate) fn identity_hint(annotations: &Annotations) -> Option<String> {
 fn with_argo_cd_line(bytes: &[u8]) -> Vec<u8> {
     // A byte order mark can only stand at the very beginning.
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    if bytes.starts_with(ARGO_CD_LINE.as_bytes()) {
+    let first = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    if first.strip_suffix(b"\r").unwrap_or(first) == ARGO_CD_LINE.as_bytes() {
         return bytes.to_vec();
     }
     [ARGO_CD_LINE.as_bytes(), b"\n", bytes].concat()
@@ -303,6 +307,27 @@ mod tests {
             again.bytes, done.bytes,
             "packing what was unpacked changes nothing"
         );
+    }
+
+    #[test]
+    fn only_the_whole_line_tells_argo_cd_to_skip_the_file() {
+        for (line, is_there) in [
+            ("# +argocd:skip-file-rendering", true),
+            ("# +argocd:skip-file-rendering\r", true),
+            ("# +argocd:skip-file-rendering-not", false),
+            ("# +argocd:skip-file-rendering ", false),
+            ("#+argocd:skip-file-rendering", false),
+            ("# ours\n# +argocd:skip-file-rendering", false),
+        ] {
+            let file = format!("{line}\n{FULL}");
+            let done = completed(Some(&file), &Identity::default(), None).unwrap();
+            let want = if is_there {
+                file
+            } else {
+                format!("{ARGO_CD_LINE}\n{file}")
+            };
+            assert_eq!(done.bytes, want.as_bytes(), "{line:?}");
+        }
     }
 
     #[test]

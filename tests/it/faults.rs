@@ -316,3 +316,34 @@ fn a_tag_of_a_channel_is_not_for_bundles() {
     }
     sandbox.run(["tag", &reference, "channels"]).ok();
 }
+
+#[test]
+fn pack_makes_no_image_that_has_more_annotations_than_a_reader_takes() {
+    let (sandbox, _registry, _) = setting();
+    let file = "in/metadata/annotations.yaml";
+    let text = std::fs::read_to_string(sandbox.path(file)).unwrap();
+    let own = text.lines().filter(|line| line.starts_with("  ")).count();
+    let with = |count: usize| {
+        let more = (own..count).map(|n| format!("  example.org/{n}: x\n"));
+        more.fold(text.clone(), |all, line| all + &line)
+    };
+    sandbox.write(file, with(997));
+    let time = ["--created", "2024-01-01T00:00:00Z"];
+    sandbox.run(["validate", "in"]).ok();
+    sandbox
+        .run(["pack", "in", "-o", "full.tar"].into_iter().chain(time))
+        .ok();
+    sandbox.run(["unpack", "full.tar", "-o", "out"]).ok();
+    sandbox.write(file, with(998));
+    let words = "there are 998 keys, and an image carries 997";
+    let ran = sandbox.run(["validate", "in"]);
+    ran.assert_code(1);
+    assert!(
+        format!("{}{}", ran.stdout(), ran.stderr()).contains(words),
+        "{ran}"
+    );
+    sandbox
+        .run(["pack", "in", "-o", "over.tar"])
+        .assert_code(11)
+        .assert_stderr_has(words);
+}
