@@ -55,7 +55,11 @@ fn stops(sandbox: &Sandbox, run: Running<'_>, ticks: u64, signal: Signal, name: 
     assert!(took < SOON, "took {took:?}{ran}");
     for entry in std::fs::read_dir(sandbox.work()).unwrap() {
         let name = entry.unwrap().file_name();
-        assert!(name == "etcd" || name == "pipe", "left: {name:?}{ran}");
+        assert!(
+            name == "etcd" || name == "pipe",
+            "left: {}{ran}",
+            name.display()
+        );
     }
 }
 
