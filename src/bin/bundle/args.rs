@@ -87,7 +87,7 @@ impl Args for LimitArgs {
                         .long(name)
                         .global(true)
                         .value_name("N")
-                        .value_parser(clap::value_parser!(u64))
+                        .value_parser(amount)
                         .help(help)
                         .help_heading("Limits on what comes from outside")
                         .hide_short_help(true),
@@ -115,6 +115,27 @@ impl clap::FromArgMatches for LimitArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Reads a ceiling: a number, or one with `Ki`, `Mi` or `Gi` behind it, as Kubernetes writes sizes.
+fn amount(text: &str) -> Result<u64, String> {
+    let cut = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(cut).unwrap_or((text, ""));
+    let shift = match unit {
+        "" => Some(0),
+        "Ki" => Some(10),
+        "Mi" => Some(20),
+        "Gi" => Some(30),
+        _ => None,
+    };
+    let (Some(shift), false) = (shift, number.is_empty()) else {
+        return Err("write a number, such as `1000`, or one of `64Ki`, `16Mi`, `1Gi`".to_owned());
+    };
+    let factor = 1_u64 << shift;
+    let value = number.parse().ok().and_then(|n: u64| n.checked_mul(factor));
+    value.ok_or_else(|| "is too large".to_owned())
 }
 
 /// Returns the flag of a ceiling. A call makes each of them once or twice, so that leaking them costs nothing.
