@@ -82,10 +82,16 @@ fn add(directory: &Path, content: &Content) -> Result<()> {
     let folder = directory.join(manifest_bundle::bundle::METADATA);
     std::fs::create_dir_all(&folder)
         .map_err(|error| Error::io("cannot make the directory", &folder, error))?;
-    directory::write_file(
-        &directory.join(metadata::FILE),
-        content,
-        &WriteOptions::default(),
-    )?;
-    Ok(())
+    let file = directory.join(metadata::FILE);
+    match directory::write_file(&file, content, &WriteOptions::default()) {
+        Ok(_) => Ok(()),
+        // Replacing what an author wrote is no beginning, so there is no flag for it.
+        Err(error) if error.kind() == Kind::Conflict => {
+            let file = shown(&file.to_string_lossy());
+            Err(error.hint(format!(
+                "change it in an editor, or remove `{file}` and run it again"
+            )))
+        }
+        Err(error) => Err(error),
+    }
 }
