@@ -9,8 +9,9 @@
 //! extended attribute with a hash over its path and content. A file without one, or that was edited since, is somebody
 //! else's, unless the new bundle has the same bytes under its path, and without [`WriteOptions::prune`] the call is
 //! refused. The marks lie outside the contents, so no archive can bring them; where the file system keeps none, or they
-//! got lost in a copy, every file counts as somebody else's. Files that nobody can account for are never deleted.
+//! got lost in a copy (`git clone`, `cp -r`), every file counts as somebody else's. Files that nobody can account for are never deleted.
 
+mod ahead;
 mod destination;
 mod file;
 mod link;
@@ -31,6 +32,7 @@ use std::sync::atomic::AtomicBool;
 use crate::bundle::Files;
 use crate::path::BundlePath;
 
+pub use ahead::{Ahead, in_the_way, look_ahead, look_ahead_at_file};
 pub use look::{Found, look};
 pub use read::read;
 pub use write::{write, write_file, write_file_with};
@@ -107,6 +109,8 @@ pub struct Written {
     pub removed: Vec<String>,
     /// Files that a bundle did not put there, or that were changed since, and whose content is the new bundle's now.
     pub overwritten: Vec<String>,
+    /// Whether the directory had these files and nothing else, so that nothing was done.
+    pub unchanged: bool,
     /// Whether the files are marked, so that they can be replaced without `prune` later.
     pub marked: bool,
 }

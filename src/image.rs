@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::oci::{Descriptor, Document, Manifest, ManifestBlob};
 
 pub use copies::{Copies, Difference};
-pub use pack::{Format, PackOptions, SOURCE_IGNORE, pack};
+pub use pack::{Format, PackOptions, SOURCE_IGNORE, pack, pack_layer};
 pub use unpack::{Unpacked, identify, unpack};
 
 /// A manifest and the blobs that it lists.

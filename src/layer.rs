@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::escape::shown;
 use crate::expansion::{TAR, UNKNOWN, looks_like};
 use crate::limits::{Ceiling, Limits};
-use crate::oci::media_type;
+use crate::oci::{Descriptor, media_type};
 use crate::path::BundlePath;
 use crate::tar::{self, EntryKind, Rules};
 use crate::{gzip, zstd};
@@ -39,6 +39,13 @@ pub struct Layer {
     pub diff_id: Digest,
     /// The blob.
     pub content: Content,
+}
+
+impl Layer {
+    /// Tells whether this is the blob of a descriptor.
+    pub fn is(&self, descriptor: &Descriptor) -> bool {
+        (self.digest, self.size) == (descriptor.digest, descriptor.size)
+    }
 }
 
 /// A layer to be read: a blob that was fetched, and what its image says about it.

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, accessat, openat, statat};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
@@ -70,6 +70,20 @@ impl Destination {
                 .file(self.path.display())
                 .hint("choose another name, or remove it"),
         )
+    }
+
+    /// Fails when nothing can be made beside it.
+    pub(super) fn expect_writable(&self) -> Result<()> {
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        match accessat(&self.parent, ".", access, AtFlags::EACCESS) {
+            // What cannot be asked is found when it is written.
+            Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
+            Err(error) => Err(Error::io(
+                "cannot write in",
+                &self.parent_path,
+                error.into(),
+            )),
+        }
     }
 
     /// The error about something that is there and may not be replaced.

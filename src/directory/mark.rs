@@ -46,6 +46,17 @@ impl Mark {
     }
 }
 
+/// Who a file is by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A bundle put it there, as it is now.
+    Bundle,
+    /// A bundle put something there, and it was changed since.
+    Changed,
+    /// Nothing tells.
+    Unknown,
+}
+
 /// Reads files to tell whose they are.
 #[derive(Debug)]
 pub(super) struct Comparison {
@@ -62,18 +73,23 @@ impl Comparison {
     }
 
     /// Tells whether a file bears the mark of its path and present content.
-    pub(super) fn is_marked(&mut self, path: &str, file: &OwnedFd) -> io::Result<bool> {
+    pub(super) fn owner(&mut self, path: &str, file: &OwnedFd) -> io::Result<Owner> {
         let mut found = [0_u8; 33];
         // No attribute, none on this file system, or a longer one that is not ours.
         let Ok(length) = fgetxattr(file, NAME, &mut found) else {
-            return Ok(false);
+            return Ok(Owner::Unknown);
         };
         let mut mark = Mark::begin(path);
         let mut position = 0;
         loop {
             let bytes = read_at(file, &mut self.buffer, position)?;
             if bytes.is_empty() {
-                return Ok(found.get(..length) == Some(&mark.finish()));
+                let is_whole = found.get(..length) == Some(&mark.finish());
+                return Ok(if is_whole {
+                    Owner::Bundle
+                } else {
+                    Owner::Changed
+                });
             }
             mark.update(bytes);
             position = position.saturating_add(bytes.len() as u64);
@@ -125,7 +141,8 @@ mod tests {
         let mut comparison = Comparison::new();
         std::fs::write(&path, "text").unwrap();
         let open = || -> OwnedFd { std::fs::File::open(&path).unwrap().into() };
-        assert!(!comparison.is_marked("a/b", &open()).unwrap());
+        let owner = |path, comparison: &mut Comparison| comparison.owner(path, &open()).unwrap();
+        assert_eq!(owner("a/b", &mut comparison), Owner::Unknown);
         let mut mark = Mark::begin("a/b");
         mark.update(b"te");
         mark.update(b"xt");
@@ -133,13 +150,11 @@ mod tests {
             // This file system keeps no attributes; nothing is marked then.
             return;
         }
-        assert!(comparison.is_marked("a/b", &open()).unwrap());
-        assert!(!comparison.is_marked("a/c", &open()).unwrap());
+        assert_eq!(owner("a/b", &mut comparison), Owner::Bundle);
+        assert_eq!(owner("a/c", &mut comparison), Owner::Changed);
         std::fs::write(&path, "text ").unwrap();
-        assert!(
-            !comparison.is_marked("a/b", &open()).unwrap(),
-            "edited in place"
-        );
+        let edited = owner("a/b", &mut comparison);
+        assert_eq!(edited, Owner::Changed, "edited in place");
         assert!(comparison.holds(&open(), &Content::from("text ")).unwrap());
         assert!(!comparison.holds(&open(), &Content::from("text")).unwrap());
         assert!(!comparison.holds(&open(), &Content::from("test ")).unwrap());

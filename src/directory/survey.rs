@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Stat, fstat, statat};
 
 use super::file::{list, open_directory, open_file};
-use super::mark::Comparison;
+use super::mark::{Comparison, Owner};
 use crate::bundle::Files;
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -33,6 +33,16 @@ pub(super) struct Losses {
     pub(super) foreign: Vec<String>,
     /// What somebody else put there or changed and the new files have with another content.
     pub(super) overwritten: Vec<String>,
+    /// Whether no file in the directory says that a bundle put it there, as after a copy.
+    pub(super) unrecorded: bool,
+}
+
+/// What the new files have under a path.
+pub(super) enum Coming<'a> {
+    Content(&'a Content),
+    Nothing,
+    /// Something or nothing; that is not known yet.
+    Unknown,
 }
 
 impl Survey {
@@ -87,56 +97,110 @@ impl Survey {
         self.entries.keys().all(|path| path.as_os_str().is_empty())
     }
 
+    /// Returns how many there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the paths of the regular files that nobody may execute: all that a bundle writes is such.
+    pub(super) fn plain_files(&self) -> impl Iterator<Item = &Path> {
+        self.entries.iter().filter_map(|(path, trace)| {
+            let is_plain = kind(trace) == FileType::RegularFile && trace.4 & 0o111 == 0;
+            is_plain.then_some(path.as_path())
+        })
+    }
+
+    /// Tells whether there are these files, with this content, and nothing else.
+    ///
+    /// A file that cannot be read is not the same.
+    pub(super) fn is(&self, root: &OwnedFd, files: &Files) -> bool {
+        let mut comparison = Comparison::new();
+        self.len() == files.len()
+            && self.plain_files().count() == files.len()
+            && files.iter().all(|(path, content)| {
+                open_at(root, Path::new(path.as_str()))
+                    .and_then(|file| comparison.holds(&file, content))
+                    .unwrap_or(false)
+            })
+    }
+
     /// Compares what is there with what is to stand there, reading what has to be compared.
     ///
     /// A file that may not be read is somebody else's; one that cannot be read is an error.
-    pub(super) fn losses(&self, root: &OwnedFd, shown_root: &Path, new: &Files) -> Result<Losses> {
+    pub(super) fn losses<'a>(
+        &self,
+        root: &OwnedFd,
+        shown_root: &Path,
+        coming: &dyn Fn(&Path) -> Coming<'a>,
+    ) -> Result<Losses> {
         let mut losses = Losses::default();
         let mut comparison = Comparison::new();
+        let (mut unknown, mut known) = (false, false);
         for (path, trace) in &self.entries {
             let text = path.to_string_lossy().into_owned();
-            let is_directory = kind(trace) == FileType::Directory;
-            let new_content = str::from_utf8(path.as_os_str().as_bytes())
-                .ok()
-                .and_then(|path| path.parse().ok())
-                .and_then(|path| new.get(&path));
-            let name = if is_directory {
+            let new = coming(path);
+            let name = if kind(trace) == FileType::Directory {
                 format!("{text}/")
             } else {
                 text.clone()
             };
-            let accounted = kind(trace) == FileType::RegularFile
-                && account(root, path, &text, new_content, &mut comparison)
+            let mut accounted = false;
+            if kind(trace) == FileType::RegularFile {
+                let owner = owner(root, path, &text, &mut comparison)
                     .map_err(|error| Error::io("cannot read", &shown_root.join(path), error))?;
-            if !accounted {
-                losses.foreign.push(name.clone());
+                unknown |= owner == Owner::Unknown;
+                known |= owner != Owner::Unknown;
+                accounted = owner == Owner::Bundle
+                    || comes_again(root, path, &new, &mut comparison)
+                        .map_err(|error| Error::io("cannot read", &shown_root.join(path), error))?;
             }
-            match new_content {
-                None => losses.removed.push(name),
-                Some(_) if !accounted => losses.overwritten.push(name),
-                Some(_) => {}
+            match (new, accounted) {
+                (Coming::Unknown, _) | (Coming::Content(_), true) => {}
+                (Coming::Nothing, true) => losses.removed.push(name),
+                (Coming::Nothing, false) => {
+                    losses.foreign.push(name.clone());
+                    losses.removed.push(name);
+                }
+                (Coming::Content(_), false) => {
+                    losses.foreign.push(name.clone());
+                    losses.overwritten.push(name);
+                }
             }
         }
+        losses.unrecorded = unknown && !known;
         Ok(losses)
     }
 }
 
-/// Tells whether a file was put there by a bundle, or comes again with the same bytes.
-fn account(
+/// Tells who put a file there; of one that may not be read nothing is known.
+fn owner(
     root: &OwnedFd,
     path: &Path,
     text: &str,
-    new: Option<&Content>,
+    comparison: &mut Comparison,
+) -> io::Result<Owner> {
+    match open_at(root, path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Owner::Unknown),
+        Err(error) => Err(error),
+        Ok(file) => comparison.owner(text, &file),
+    }
+}
+
+/// Tells whether a file comes again with the same bytes.
+fn comes_again(
+    root: &OwnedFd,
+    path: &Path,
+    new: &Coming<'_>,
     comparison: &mut Comparison,
 ) -> io::Result<bool> {
-    let file = match open_at(root, path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(false),
-        other => other?,
+    let Coming::Content(content) = new else {
+        return Ok(false);
     };
-    if comparison.is_marked(text, &file)? {
-        return Ok(true);
+    match open_at(root, path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+        Err(error) => Err(error),
+        Ok(file) => comparison.holds(&file, content),
     }
-    new.map_or(Ok(false), |content| comparison.holds(&file, content))
 }
 
 fn trace(stat: &Stat) -> Trace {
@@ -154,7 +218,7 @@ fn kind(trace: &Trace) -> FileType {
 }
 
 /// Opens a file below an open directory, each component without following a link.
-fn open_at(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_at(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     let mut directory: Option<OwnedFd> = None;
     let mut names = path.iter().peekable();
     while let Some(name) = names.next() {

@@ -6,17 +6,16 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use rustix::fs::FileType;
 
 use super::destination::Destination;
-use super::file::{list, open_directory};
+use super::file::open_directory;
 use super::place::{exchange, replace_file, settle_directory, settle_file, sync_parent};
 use super::staging::{MADE, Staging};
-use super::survey::{Losses, Survey};
+use super::survey::{Coming, Losses, Survey};
 use super::tree::{create, make};
 use super::{WriteOptions, Written};
 use crate::bundle::Files;
@@ -31,13 +30,23 @@ const NAMES_SHOWN: usize = 10;
 ///
 /// Files get mode 0644 and directories 0755 less the umask. The result is on disk when this returns.
 ///
-/// Fails with [`Kind::Conflict`] when something is at `destination` that is no empty directory, unless
+/// Does nothing when the directory has these files and nothing else, unless [`WriteOptions::force`].
+/// Fails with [`Kind::Conflict`] when something else is at `destination` that is no empty directory, unless
 /// [`WriteOptions::force`]; when files would be lost that no bundle put there, unless [`WriteOptions::prune`] as well;
 /// and when it is a link or a file, whatever the options. After any failure the destination is what it was, with one
 /// exception that the message tells: the former content could not be removed.
 pub fn write(files: &Files, destination: &Path, options: &WriteOptions) -> Result<Written> {
     let destination = Destination::open(destination)?;
-    let former = Former::look(&destination, files, options)?;
+    let former = match Former::look(&destination, files, options)? {
+        There::Same => {
+            return Ok(Written {
+                unchanged: true,
+                ..Written::default()
+            });
+        }
+        There::Nothing => None,
+        There::Former(former) => Some(former),
+    };
     let staging = Staging::beside(&destination)?;
     let marked = make(files, &destination, &staging, || check_interrupt(options))?;
     check_interrupt(options)?;
@@ -64,7 +73,7 @@ pub fn write(files: &Files, destination: &Path, options: &WriteOptions) -> Resul
                 replaced: true,
                 removed: former.losses.removed,
                 overwritten: former.losses.overwritten,
-                marked: false,
+                ..Written::default()
             }
         }
     };
@@ -140,34 +149,42 @@ struct Former {
     losses: Losses,
 }
 
+/// What is at the destination.
+enum There {
+    /// Nothing, or an empty directory.
+    Nothing,
+    /// What shall be written.
+    Same,
+    /// A directory that is to be replaced.
+    Former(Former),
+}
+
 impl Former {
-    /// Looks at what is at the destination; nothing when it is free or an empty directory.
-    fn look(
-        destination: &Destination,
-        files: &Files,
-        options: &WriteOptions,
-    ) -> Result<Option<Self>> {
+    /// Looks at what is at the destination, and refuses what may not be replaced.
+    fn look(destination: &Destination, files: &Files, options: &WriteOptions) -> Result<There> {
         if !destination.expect(FileType::Directory)? {
-            return Ok(None);
+            return Ok(There::Nothing);
         }
         let root = open_directory(&destination.parent, &destination.name)
             .map_err(|error| Error::io("cannot open", &destination.path, error))?;
+        let survey = Survey::of(&root, &destination.path)?;
+        if survey.is_empty() {
+            return Ok(There::Nothing);
+        }
         if !options.force {
-            return if is_empty(&root) {
-                Ok(None)
+            return if survey.is(&root, files) {
+                Ok(There::Same)
             } else {
                 Err(destination.exists())
             };
         }
-        let survey = Survey::of(&root, &destination.path)?;
-        if survey.is_empty() {
-            return Ok(None);
-        }
-        let losses = survey.losses(&root, &destination.path, files)?;
-        if !losses.foreign.is_empty() && !options.prune {
-            return Err(refuse_losses(destination, &losses.foreign));
-        }
-        Ok(Some(Self { survey, losses }))
+        let losses = survey.losses(&root, &destination.path, &|path| {
+            let path = path.to_str().and_then(|path| path.parse().ok());
+            path.and_then(|path| files.get(&path))
+                .map_or(Coming::Nothing, Coming::Content)
+        })?;
+        refuse_losses(destination, &losses, options)?;
+        Ok(There::Former(Self { survey, losses }))
     }
 
     /// Tells whether the directory, now in the staging directory, is as it was when it was looked at.
@@ -178,31 +195,38 @@ impl Former {
     }
 }
 
-fn is_empty(root: &OwnedFd) -> bool {
-    list(root).is_ok_and(|entries| {
-        entries
-            .flatten()
-            .all(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
-    })
-}
-
-fn refuse_losses(destination: &Destination, foreign: &[String]) -> Error {
+/// Fails when something would be lost, unless it may be.
+pub(super) fn refuse_losses(
+    destination: &Destination,
+    losses: &Losses,
+    options: &WriteOptions,
+) -> Result<()> {
+    if losses.foreign.is_empty() || options.prune {
+        return Ok(());
+    }
     let place = destination.shown();
-    let mut names: Vec<String> = foreign
+    let mut names: Vec<String> = losses
+        .foreign
         .iter()
         .take(NAMES_SHOWN)
         .map(|name| format!("`{}`", shown(name)))
         .collect();
-    if foreign.len() > NAMES_SHOWN {
+    if losses.foreign.len() > NAMES_SHOWN {
         names.push("…".into());
     }
-    Error::conflict(format!(
-        "`{place}` holds what no bundle put there or what was changed since ({}): {}",
-        foreign.len(),
-        names.join(", ")
-    ))
-    .file(destination.path.display())
-    .hint("move it away, or let `--prune` delete it")
+    let (count, names) = (losses.foreign.len(), names.join(", "));
+    let error = if losses.unrecorded {
+        Error::conflict(format!(
+            "`{place}` has no record of who wrote it (copied or cloned?), and would lose ({count}): {names}"
+        ))
+        .hint("write to a new name, or add `--prune`, which also removes every file that the bundle does not have and what was changed by hand")
+    } else {
+        Error::conflict(format!(
+            "`{place}` holds what no bundle put there or what was changed since ({count}): {names}"
+        ))
+        .hint("move it away, or let `--prune` delete it")
+    };
+    Err(error.file(destination.path.display()))
 }
 
 fn check_interrupt(options: &WriteOptions) -> Result<()> {

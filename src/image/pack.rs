@@ -1,6 +1,6 @@
 //! Packing: from a bundle to an image with the same bytes everywhere and always (P2).
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Files};
 use crate::content::{Content, Spool};
 use crate::error::{Error, Result};
 use crate::layer;
@@ -56,19 +56,27 @@ impl Default for PackOptions {
     }
 }
 
+/// Packs the files of a bundle into the layer of its image; two bundles with the same files have the same layer.
+///
+/// # Errors
+///
+/// As [`layer::write`].
+pub fn pack_layer(mut files: Files, threads: usize, spool: &mut Spool) -> Result<layer::Layer> {
+    let (name, text) = SOURCE_IGNORE;
+    let name: BundlePath = name
+        .parse()
+        .map_err(|error: crate::invalid::Invalid| Error::invalid(error.to_string()))?;
+    files.insert(name, Content::from(text));
+    layer::write(&files, spool, threads)
+}
+
 /// Packs a bundle into an image. The bundle has been validated; the layer is written into `spool`.
 ///
 /// # Errors
 ///
 /// [`Kind::Limit`](crate::error::Kind::Limit) when the metadata makes manifest or config larger than 1 MiB, or the layer is larger than a blob may be.
 pub fn pack(bundle: &Bundle, options: &PackOptions, spool: &mut Spool) -> Result<Image> {
-    let mut files = bundle.files.clone();
-    let (name, text) = SOURCE_IGNORE;
-    let name: BundlePath = name
-        .parse()
-        .map_err(|error: crate::invalid::Invalid| Error::invalid(error.to_string()))?;
-    files.insert(name, Content::from(text));
-    let layer = layer::write(&files, spool, options.threads)?;
+    let layer = pack_layer(bundle.files.clone(), options.threads, spool)?;
     let max = options.limits[Ceiling::Blob];
     if layer.size > max {
         return Err(Error::limit(Ceiling::Blob, max, layer.size).at("layer"));

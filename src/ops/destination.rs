@@ -1,10 +1,11 @@
 //! Where a copy goes: a store, or a file that is written from a store in memory in the end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::directory::{self, WriteOptions};
 use crate::error::{Error, Result};
+use crate::escape::shown;
 use crate::reference::Location;
 use crate::store::layout::Layout;
 use crate::store::memory::Memory;
@@ -38,6 +39,7 @@ impl Destination {
             ))
             .hint("leave out `@sha256:…`")
         };
+        expect_archive_name(location)?;
         match location {
             Location::Registry(reference) => {
                 if reference.digest.is_some() {
@@ -79,6 +81,18 @@ impl Destination {
         }
     }
 
+    /// Fails where [`Destination::finish`] would, before anything is fetched for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Destination::finish`], and [`Kind::Io`](crate::error::Kind::Io) where no file can be made.
+    pub fn look_ahead(&self, force: bool) -> Result<()> {
+        let Some((path, _)) = &self.archive else {
+            return Ok(());
+        };
+        directory::look_ahead_at_file(path, &options(force))
+    }
+
     /// Writes the file, where the destination is one.
     ///
     /// # Errors
@@ -91,5 +105,93 @@ impl Destination {
         };
         directory::write_file_with(&path, options, |out| archive::write(&memory, out))?;
         Ok(())
+    }
+}
+
+fn options(force: bool) -> WriteOptions {
+    WriteOptions {
+        force,
+        ..WriteOptions::default()
+    }
+}
+
+/// Refuses a path as the place of an archive unless it says that it is one: what was meant as a registry or a directory
+/// must not become a file. Locations of other kinds pass.
+///
+/// # Errors
+///
+/// [`Kind::Usage`](crate::error::Kind::Usage).
+pub fn expect_archive_name(location: &Location) -> Result<()> {
+    match location {
+        Location::Archive { path, .. } => refuse_compressed(path),
+        Location::Path(path) => {
+            refuse_compressed(path)?;
+            if path.extension().is_some_and(|kind| kind == "tar") {
+                return Ok(());
+            }
+            let text = shown(&path.to_string_lossy());
+            Err(
+                Error::usage(format!("`{text}` could be a file, a layout or a registry")).hint(
+                    format!(
+                        "write `{text}.tar` or `oci-archive:{text}` for a file, `oci:{text}` for a layout, `HOST/REPOSITORY` for a registry"
+                    ),
+                ),
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a name that promises a compressed archive; archives are written plain.
+///
+/// # Errors
+///
+/// [`Kind::Usage`](crate::error::Kind::Usage).
+pub fn refuse_compressed(path: &Path) -> Result<()> {
+    let text = path.to_string_lossy();
+    let ends = [
+        ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2",
+    ];
+    let Some(stem) = ends.iter().find_map(|end| text.strip_suffix(end)) else {
+        return Ok(());
+    };
+    Err(Error::usage(format!(
+        "`{}` promises a compressed archive, and archives are plain tar",
+        shown(&text)
+    ))
+    .hint(format!(
+        "write `{}.tar`: the layer in it is compressed already",
+        shown(stem)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_says_so_becomes_an_archive() {
+        for (text, is_archive) in [
+            ("etcd.tar", true),
+            ("./etcd-3.5.0.bundle.tar", true),
+            ("oci-archive:etcd", true),
+            ("oci-archive:etcd:3.5.0", true),
+            ("oci:store", true),
+            ("reg.io/etcd", true),
+            ("-", true),
+            ("mirror", false),
+            ("registry.internal", false),
+            ("./dir/", false),
+            ("etcd.tar.gz", false),
+            ("etcd.tgz", false),
+            ("oci-archive:etcd.tgz", false),
+            (".tar", false),
+        ] {
+            // What is no location at all is refused before.
+            let Ok(location) = text.parse::<Location>() else {
+                continue;
+            };
+            assert_eq!(expect_archive_name(&location).is_ok(), is_archive, "{text}");
+        }
     }
 }

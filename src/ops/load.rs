@@ -6,6 +6,7 @@ use crate::content::{Content, Spool};
 use crate::error::{Error, Result};
 use crate::expectation::{self, Check, Expectations, Outcome};
 use crate::image::{self, Copies, Difference, Image, Unpacked};
+use crate::layer::Layer;
 use crate::limits::Ceiling;
 use crate::metadata::Metadata;
 use crate::oci::{ImageConfig, Manifest, ManifestBlob};
@@ -24,6 +25,8 @@ pub struct Asked {
     pub tag: Option<Tag>,
     /// What the caller expects.
     pub expectations: Expectations,
+    /// A layer that the caller has already; it is not fetched where its digest is the one that is listed.
+    pub at_hand: Option<Layer>,
 }
 
 /// A manifest and its config: what can be known of a bundle before a layer is fetched.
@@ -141,7 +144,12 @@ async fn load_layers(
 ) -> Result<Loaded> {
     let layers = image::manifest_of(&head.manifest)?.layers.clone();
     let layers = stream::iter(&layers)
-        .map(|layer| store::fetch(store, layer, &reach.spool_directory, &reach.limits))
+        .map(|layer| async {
+            match asked.at_hand.as_ref().filter(|at_hand| at_hand.is(layer)) {
+                Some(at_hand) => Ok(at_hand.content.clone()),
+                None => store::fetch(store, layer, &reach.spool_directory, &reach.limits).await,
+            }
+        })
         .buffered(CONCURRENCY)
         .try_collect()
         .await?;

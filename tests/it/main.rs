@@ -12,6 +12,7 @@ mod cases;
 mod clients;
 mod corpus;
 mod credential_files;
+mod destinations;
 mod faults;
 mod floors;
 mod harness;

@@ -1,5 +1,6 @@
 //! The commands, one file each: the arguments, whose doc comments are the manual, and `run`.
 
+mod ahead;
 mod completion;
 mod copy;
 mod init;

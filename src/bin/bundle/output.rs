@@ -14,6 +14,8 @@ use crate::args::Format;
 pub(crate) struct Answer {
     /// For people: lines without a final newline. Nothing is printed when it is empty.
     pub(crate) text: String,
+    /// For people, on stderr before the answer: what goes with it and is not what a script reads.
+    pub(crate) aside: String,
     /// For machines: one object with all its keys.
     pub(crate) value: Value,
     /// The exit code: 0, or 1 where the answer is no.
@@ -29,6 +31,7 @@ impl Answer {
     pub(crate) fn new(text: impl Into<String>, value: Value) -> Self {
         Self {
             text: text.into(),
+            aside: String::new(),
             value,
             code: 0,
             on_stderr: false,
@@ -46,6 +49,10 @@ pub(crate) fn print(answer: &Answer, format: Format) -> ExitCode {
         Format::Json => ascii_safe(&answer.value.to_string()),
         Format::Yaml => ascii_safe(yaml(&answer.value, 0).trim_start_matches('\n')),
     };
+    if format == Format::Text && !answer.aside.is_empty() {
+        // Nobody is left to tell when stderr is gone.
+        let _ = writeln!(io::stderr().lock(), "{}", shown_lines(&answer.aside));
+    }
     if text.is_empty() {
         return ExitCode::from(answer.code);
     }

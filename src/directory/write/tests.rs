@@ -277,7 +277,9 @@ fn what_is_written_between_the_look_and_the_exchange_is_seen() {
         let out = parent.path().join("out");
         write(&one(), &out, &PLAIN).unwrap();
         let destination = Destination::open(&out).unwrap();
-        let former = Former::look(&destination, &two(), &PRUNE).unwrap().unwrap();
+        let There::Former(former) = Former::look(&destination, &two(), &PRUNE).unwrap() else {
+            panic!("nothing is there");
+        };
         let staging = Staging::beside(&destination).unwrap();
         make(&two(), &destination, &staging, || Ok(())).unwrap();
         change(&out);

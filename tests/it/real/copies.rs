@@ -49,11 +49,13 @@ fn a_bundle_is_pushed_looked_at_and_pulled() {
     assert_eq!(listed.ok().stdout(), "1.0.0\nstable\n");
     assert_eq!(tagged(&repository, "stable").as_deref(), Some(digest));
 
-    // Without an output it is named for the bundle, and it is not written over.
+    // Without an output it is named for the bundle; the same is left as it is, and another is not written over.
     assert_eq!(answer(&sandbox.run(["pull", &reference])), pinned);
     assert_pulled(&sandbox, "etcd-1.0.0");
+    sandbox.run(["pull", &reference]).ok();
+    sandbox.write("etcd-1.0.0/manifests/configmap.yaml", "");
     sandbox.run(["pull", &reference]).assert_code(13);
-    sandbox.run(["pull", &reference, "--force"]).ok();
+    sandbox.run(["pull", &reference, "--force", "--prune"]).ok();
     // What was pulled is the same bundle again.
     assert_eq!(Parts::of(&sandbox, "etcd-1.0.0").manifest, digest);
 }

@@ -9,7 +9,9 @@ use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Result};
 use serde_json::json;
 
-use super::push::{copy_options, location_tag, summary, tags_to_set, total_size};
+use super::push::{
+    copy_options, location_tag, refuse_other_versions_of, summary, tags_to_set, total_size,
+};
 use super::record::Record;
 use crate::args::{AccessArgs, FromArgs, ToArgs, TransferArgs, word};
 use crate::output::Answer;
@@ -80,8 +82,16 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         Name::Tag(tag) => Some(tag.clone()),
         Name::Digest(_) => location_tag(&args.source),
     };
-    let tag: Option<Tag> = location_tag(&args.destination).or(source_tag);
+    let tag: Option<Tag> = location_tag(&args.destination).or_else(|| source_tag.clone());
+    if let Some(named) = location_tag(&args.destination) {
+        // A tag that the source has is copied as it is: a mirror is no judge.
+        if source_tag.as_ref() != Some(&named) {
+            let tags = std::slice::from_ref(&named);
+            refuse_other_versions_of(source.as_ref(), &manifest, tags, &source_reach).await?;
+        }
+    }
     let destination = Destination::open(&args.destination, &destination_reach)?;
+    destination.look_ahead(args.force)?;
     let tags: Vec<Tag> = tag.iter().cloned().collect();
     let missing = tags_to_set(
         destination.store.as_ref(),

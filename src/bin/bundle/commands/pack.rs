@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use manifest_bundle::directory;
+use manifest_bundle::ops::destination::expect_archive_name;
 use manifest_bundle::ops::pack::Packed;
 use manifest_bundle::reference::{Entry, Location};
 use manifest_bundle::store::layout::Layout;
@@ -12,7 +13,7 @@ use manifest_bundle::store::{Store as _, archive};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Kind, Result};
 
-use super::push::{all_tags, tags_to_set};
+use super::push::{all_tags, location_tag, tags_to_set, tell_tags};
 use super::record::Record;
 use super::source::{self, PackArgs};
 use crate::args::word;
@@ -34,7 +35,7 @@ pub(crate) struct Args {
     /// FILE.tar, oci:DIR[:NAME], or `-`  [default: ./PACKAGE-VERSION.bundle.tar]
     #[arg(short, long, value_name = "OUT", value_parser = word::<Location>)]
     output: Option<Location>,
-    /// Say what the bundle would be, and write nothing
+    /// Say what the bundle would be and under which tag, and write nothing; the manifest goes to stderr
     #[arg(long)]
     dry_run: bool,
     /// Replace the file if it exists; in a layout, let a version's tag name another bundle than before
@@ -66,6 +67,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             packed.bundle.default_name()
         ))),
     };
+    expect_archive_name(&output)?;
     let version_tag = Tag::of_version(&packed.bundle.metadata.version)
         .map_err(|invalid| invalid.of_kind(Kind::Invalid))?;
     let digest = packed.image.manifest.descriptor.digest;
@@ -79,7 +81,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         left_out: Some(packed.left_out.clone()),
     };
     if args.dry_run {
-        return Ok(dry_run(&packed, record, &output));
+        let tag = location_tag(&output).unwrap_or(version_tag);
+        return dry_run(&packed, record, &output, &tag, settings);
     }
     match output {
         Location::Stream => {
@@ -200,8 +203,14 @@ async fn write_layout(
         .map(drop)
 }
 
-/// Answers with the manifest and where it would be.
-fn dry_run(packed: &Packed, mut record: Record, output: &Location) -> Answer {
+/// Answers with where it would be, and beside that with the manifest.
+fn dry_run(
+    packed: &Packed,
+    mut record: Record,
+    output: &Location,
+    tag: &Tag,
+    settings: &Settings,
+) -> Result<Answer> {
     record.reference = match output {
         Location::Layout { path, .. } => format!("oci:{}@{}", path.display(), record.digest),
         Location::Path(path) | Location::Archive { path, .. } => {
@@ -209,15 +218,22 @@ fn dry_run(packed: &Packed, mut record: Record, output: &Location) -> Answer {
         }
         Location::Stream | Location::Registry(_) => format!("oci-archive:-@{}", record.digest),
     };
-    dry_run_answer(packed.image.manifest.bytes.as_ref(), &record)
+    let tags = all_tags(Some(tag), &[], &packed.bundle.metadata.version)?;
+    tell_tags(&tags, settings);
+    record.tag = Some(tag.to_string());
+    let manifest = packed.image.manifest.bytes.as_ref();
+    Ok(dry_run_answer(manifest, &record, &tags))
 }
 
-/// Makes the answer of a dry run: the manifest, then the pinned reference.
-pub(super) fn dry_run_answer(manifest: &[u8], record: &Record) -> Answer {
+/// Makes the answer of a dry run: the pinned reference, with the manifest beside it and not in the way of who reads stdout.
+pub(super) fn dry_run_answer(manifest: &[u8], record: &Record, tags: &[Tag]) -> Answer {
     let manifest: serde_json::Value = serde_json::from_slice(manifest).unwrap_or_default();
     let mut value = record.value();
     if let Some(members) = value.as_object_mut() {
         members.insert("manifest".into(), manifest.clone());
+        members.insert("tags".into(), tags.iter().map(Tag::as_str).collect());
     }
-    Answer::new(format!("{manifest:#}\n{}", record.reference), value)
+    let mut answer = Answer::new(record.reference.clone(), value);
+    answer.aside = format!("{manifest:#}");
+    answer
 }

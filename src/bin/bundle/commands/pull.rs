@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use manifest_bundle::directory::{self, Written};
 use manifest_bundle::error::Error;
+use manifest_bundle::ops::destination::refuse_compressed;
 use manifest_bundle::ops::load::{self, Asked, Loaded};
 use manifest_bundle::reference::Location;
 use manifest_bundle::store::memory::Memory;
@@ -11,6 +12,7 @@ use manifest_bundle::store::{archive, layout::Layout};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Kind, Result};
 
+use super::ahead::look_ahead;
 use super::push::total_size;
 use super::record::Record;
 use super::source::{self, PackArgs};
@@ -45,13 +47,13 @@ pub(crate) struct Args {
 pub(super) struct WriteArgs {
     /// A directory, FILE.tar, or oci:DIR[:NAME]  [default: ./PACKAGE-VERSION]
     #[arg(short, long, value_name = "OUT", value_parser = output)]
-    output: Option<Location>,
-    /// Exchange what is there; files that no bundle put there are kept safe
+    pub(super) output: Option<Location>,
+    /// Exchange what is there; files that no bundle put there, by the record on them, are kept safe
     #[arg(long)]
-    force: bool,
-    /// With --force: also remove files that no bundle put there
+    pub(super) force: bool,
+    /// With --force: also remove files that no bundle put there, or that have lost their record in a copy or clone
     #[arg(long, requires = "force")]
-    prune: bool,
+    pub(super) prune: bool,
 }
 
 /// Reads an output: what is neither a layout nor an archive is a path, whatever it looks like.
@@ -61,10 +63,25 @@ pub(super) fn output(text: &str) -> std::result::Result<Location, String> {
     }
     if text == "-" {
         return Err(
-            "a bundle is no stream once it is unpacked; write a directory or FILE.tar".to_owned(),
+            "a bundle is no stream once it is unpacked; write a directory or FILE.tar; `bundle copy REF -` writes the archive"
+                .to_owned(),
         );
     }
-    Ok(Location::Path(PathBuf::from(text)))
+    let path = PathBuf::from(text);
+    refuse_compressed(&path).map_err(|error| with_hint_of(&error))?;
+    Ok(Location::Path(path))
+}
+
+/// Tells whether an output is an archive by its name; it is a directory otherwise.
+pub(super) fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|kind| kind == "tar")
+}
+
+fn with_hint_of(error: &Error) -> String {
+    match &error.detail().hint {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
 }
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
@@ -77,11 +94,12 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     }
     let reach = settings.reach(&args.access.access())?;
     let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
+    let manifest = opened.manifest(&reach).await?;
     let asked = Asked {
         tag: opened.tag.clone(),
         expectations: args.expect.expectations(&settings.talk),
+        at_hand: look_ahead(&opened, &manifest, &args.write, settings).await?,
     };
-    let manifest = opened.manifest(&reach).await?;
     let progress = settings.talk.progress("pull", total_size(&manifest));
     let loaded = load::load(opened.store.as_ref(), manifest, &asked, &reach).await?;
     drop(progress);
@@ -118,7 +136,7 @@ pub(super) async fn write(
         super::push::all_tags(entry.name.as_ref(), &[], &bundle.metadata.version)?;
     }
     match output {
-        Location::Path(path) if path.extension().is_none_or(|kind| kind != "tar") => {
+        Location::Path(path) if !is_archive(&path) => {
             write_directory(&path, loaded, args, settings)
         }
         Location::Path(path) => write_archive(&path, loaded, &tag, args, settings),
@@ -162,15 +180,14 @@ fn write_directory(
 
 /// Says what disappeared when a directory was exchanged.
 fn tell(path: &Path, written: &Written, settings: &Settings) {
-    settings.talk.say(format!(
-        "{} `{}`",
-        if written.replaced {
-            "exchanged"
-        } else {
-            "wrote"
-        },
-        path.display()
-    ));
+    let path = path.display();
+    settings.talk.say(if written.unchanged {
+        format!("`{path}` holds it already")
+    } else if written.replaced {
+        format!("exchanged `{path}`")
+    } else {
+        format!("wrote `{path}`")
+    });
     for file in &written.removed {
         settings.talk.say(format!("removed `{file}`"));
     }

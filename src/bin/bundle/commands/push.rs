@@ -1,6 +1,7 @@
 //! `bundle push`: from a directory, an archive, a layout or another registry to a store, under the version's tag.
 
 use manifest_bundle::digest::Digest;
+use manifest_bundle::image;
 use manifest_bundle::metadata::Metadata;
 use manifest_bundle::oci::ManifestBlob;
 use manifest_bundle::ops::copy::{self, Copied, CopyOptions, ReferrersMode};
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     /// Another tag for the same bundle
     #[arg(short, long = "tag", value_name = "TAG", value_parser = tag)]
     tags: Vec<Tag>,
-    /// Say what would be pushed, and send nothing
+    /// Say what would be pushed and under which tags, and send nothing; the manifest goes to stderr
     #[arg(long)]
     dry_run: bool,
     /// Let a version's tag name another bundle than before
@@ -76,6 +77,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             Location::Layout { path, .. } => format!("oci:{}", path.display()),
             other => other.to_string(),
         };
+        tell_tags(&tags, settings);
         let record = Record {
             reference: format!("{place}@{digest}"),
             repository: matches!(args.destination, Location::Registry(_)).then_some(place),
@@ -85,10 +87,11 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             metadata: Some(metadata),
             left_out: opened.packed.map(|packed| packed.left_out),
         };
-        return Ok(dry_run_answer(&manifest.bytes, &record));
+        return Ok(dry_run_answer(&manifest.bytes, &record, &tags));
     }
 
     let destination = Destination::open(&args.destination, &reach)?;
+    destination.look_ahead(args.force)?;
     let to = destination.store.as_ref();
     let set = tags_to_set(to, &tags, &manifest, args.force, settings).await?;
     if !set.tags.is_empty() {
@@ -104,6 +107,15 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     record.left_out = opened.packed.map(|packed| packed.left_out);
     destination.finish(&settings.stop.write_options(args.force, false))?;
     Ok(record.answer())
+}
+
+/// Says which tags would be set.
+pub(super) fn tell_tags(tags: &[Tag], settings: &Settings) {
+    let names: Vec<&str> = tags.iter().map(Tag::as_str).collect();
+    let what = if tags.len() == 1 { "tag" } else { "tags" };
+    settings
+        .talk
+        .say(format!("would set the {what} {}", names.join(", ")));
 }
 
 /// Copies an image from one store to another under some tags, with the defaults.
@@ -175,15 +187,9 @@ pub(super) fn all_tags(named: Option<&Tag>, others: &[Tag], version: &Version) -
     }
     for tag in &tags {
         refuse_reserved(tag)?;
-        if tag.version().is_some_and(|named| named != *version) {
-            return Err(Error::usage(format!(
-                "the tag `{tag}` names another version than the bundle's, which is `{version}`"
-            ))
-            .expected(version)
-            .found(tag)
-            .hint("leave out the tag: the version's is used"));
-        }
     }
+    refuse_other_versions(&tags, version)
+        .map_err(|error| error.hint("leave out the tag: the version's is used"))?;
     Ok(tags)
 }
 
@@ -201,6 +207,51 @@ fn refuse_reserved(tag: &Tag) -> Result<()> {
         Ok(name) => error.hint(format!("use another tag, such as `{name}`")),
         Err(_) => error.hint("use another tag"),
     })
+}
+
+/// Refuses a tag that is the version tag of another version than the bundle's (spec/references.md, "Writing").
+pub(super) fn refuse_other_versions(tags: &[Tag], version: &Version) -> Result<()> {
+    let is_other = |tag: &&Tag| tag.version().is_some_and(|named| named != *version);
+    match tags.iter().find(is_other) {
+        None => Ok(()),
+        Some(tag) => Err(Error::usage(format!(
+            "the tag `{tag}` names another version than the bundle's, which is `{version}`"
+        ))
+        .expected(version)
+        .found(tag)),
+    }
+}
+
+/// Refuses the same of something that is in a store already and may be no bundle, whose tags are its own affair. Where no
+/// tag is a version's nothing is looked at.
+pub(super) async fn refuse_other_versions_of(
+    store: &dyn Store,
+    manifest: &ManifestBlob,
+    tags: &[Tag],
+    reach: &Reach,
+) -> Result<()> {
+    if !tags.iter().any(|tag| tag.version().is_some()) {
+        return Ok(());
+    }
+    let Ok(oci) = image::manifest_of(manifest) else {
+        return Ok(());
+    };
+    let annotations = image::identify(oci, None).map(|copies| copies.annotations);
+    let version = match annotations
+        .ok()
+        .and_then(|all| Metadata::of_copy(&all).ok())
+    {
+        Some(metadata) => Some(metadata.version),
+        // Docker's form has no annotations, and the labels say it.
+        None => match load::load_head(store, manifest.clone(), reach).await {
+            Ok(head) => Metadata::of_copy(head.copies.best())
+                .ok()
+                .map(|of| of.version),
+            Err(error) if error.kind() == Kind::Invalid => None,
+            Err(error) => return Err(error),
+        },
+    };
+    version.map_or(Ok(()), |version| refuse_other_versions(tags, &version))
 }
 
 /// The tags that must be set.
@@ -234,13 +285,7 @@ pub(super) async fn tags_to_set(
                 .talk
                 .say(format!("{}:{tag} is there already", store.place())),
             Some(present) if tag.version().is_some() && !force => {
-                return Err(Error::conflict(format!(
-                    "{}:{tag} exists and names another bundle: {present}",
-                    store.place()
-                ))
-                .expected(digest)
-                .found(present)
-                .hint("a version does not change: push a new one, or move the tag with --force"));
+                return Err(moved(store, tag, digest, present));
             }
             Some(present) => {
                 settings
@@ -256,6 +301,17 @@ pub(super) async fn tags_to_set(
         tags: missing,
         moves,
     })
+}
+
+/// The error about a version's tag that would move.
+pub(super) fn moved(store: &dyn Store, tag: &Tag, digest: Digest, present: Digest) -> Error {
+    Error::conflict(format!(
+        "{}:{tag} exists and names another bundle: {present}",
+        store.place()
+    ))
+    .expected(digest)
+    .found(present)
+    .hint("a version does not change: push a new one, or move the tag with --force")
 }
 
 /// Returns the digest that a tag names.

@@ -9,7 +9,7 @@ use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Result};
 use serde_json::json;
 
-use super::push::tags_to_set;
+use super::push::{refuse_other_versions_of, tags_to_set};
 use super::record::Record;
 use crate::args::{AccessArgs, TransferArgs, tag, word};
 use crate::output::Answer;
@@ -17,7 +17,8 @@ use crate::settings::Settings;
 
 /// Give a bundle in a registry or layout more tags
 ///
-/// A version's tag does not move unless --force is given; other tags move, and the output says from what.
+/// A version's tag does not move unless --force is given, and no bundle gets that of another version; other tags move,
+/// and the output says from what.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// HOST/REPOSITORY:TAG or @DIGEST, or oci:DIR[:NAME]
@@ -58,6 +59,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         return Err(Error::usage(format!("`{}` has no tags", args.reference)));
     };
     let manifest = store::fetch_manifest(source.as_ref(), &name, &reach.limits).await?;
+    refuse_other_versions_of(source.as_ref(), &manifest, &args.tags, &reach).await?;
     let digest = manifest.descriptor.digest;
     let destination = Destination::open(&place, &reach)?;
     let missing = tags_to_set(

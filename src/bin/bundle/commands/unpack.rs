@@ -4,6 +4,7 @@ use manifest_bundle::Result;
 use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::reference::Location;
 
+use super::ahead::look_ahead;
 use super::pull::{self, WriteArgs};
 use super::push::total_size;
 use super::record::Record;
@@ -37,11 +38,12 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
     let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
+    let manifest = opened.manifest(&reach).await?;
     let asked = Asked {
         tag: opened.tag.clone(),
         expectations: args.expect.expectations(&settings.talk),
+        at_hand: look_ahead(&opened, &manifest, &args.write, settings).await?,
     };
-    let manifest = opened.manifest(&reach).await?;
     let progress = settings.talk.progress("pull", total_size(&manifest));
     let loaded = load::load(opened.store.as_ref(), manifest, &asked, &reach).await?;
     drop(progress);

@@ -46,6 +46,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let asked = Asked {
         tag: opened.tag.clone(),
         expectations: args.expect.expectations(&settings.talk),
+        at_hand: None,
     };
     let (mut record, mut checks) = if args.metadata_only {
         metadata_only(&opened, &asked, &reach).await?

@@ -1,0 +1,120 @@
+//! Looking at a destination before anything is fetched for it.
+//!
+//! Nothing is decided for good: [`write`](super::write()) looks again when the content is there.
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fs::FileType;
+
+use super::WriteOptions;
+use super::destination::Destination;
+use super::file::open_directory;
+use super::survey::{Coming, Survey, open_at};
+use super::write::refuse_losses;
+use crate::bundle::{Files, MANIFESTS, METADATA};
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::limits::{Ceiling, Limits};
+use crate::metadata::{self, Metadata};
+use crate::path::BundlePath;
+
+/// What is at a destination for a directory.
+#[derive(Debug)]
+pub enum Ahead {
+    /// Nothing that would be in the way.
+    Free,
+    /// A directory with these files and nothing else; they may be those of the bundle.
+    Files(Files),
+    /// A directory with something in it that no bundle holds.
+    Other,
+}
+
+/// Looks at the destination of a directory; `metadata` is what is known of the bundle before it is there.
+///
+/// Fails as [`write`](super::write()) would fail whatever the files are: when there is no directory to write in, or
+/// something is there that is no directory, or [`WriteOptions::force`] would lose what no bundle put there. Whether a
+/// directory that is there is in the way is for the caller to find out, who may know what the bundle holds.
+pub fn look_ahead(
+    path: &Path,
+    options: &WriteOptions,
+    metadata: Option<&Metadata>,
+    limits: &Limits,
+) -> Result<Ahead> {
+    let destination = Destination::open(path)?;
+    let exists = destination.expect(FileType::Directory)?;
+    if !exists {
+        destination.expect_writable()?;
+        return Ok(Ahead::Free);
+    }
+    let root = open_directory(&destination.parent, &destination.name)
+        .map_err(|error| Error::io("cannot open", path, error))?;
+    let survey = Survey::of(&root, path)?;
+    if survey.is_empty() {
+        destination.expect_writable()?;
+        return Ok(Ahead::Free);
+    }
+    let mut files = Files::new();
+    for path in survey.plain_files() {
+        // One that cannot be opened is none that a bundle could be compared with.
+        if let Some(name) = bundle_path(path)
+            && let Ok(content) =
+                open_at(&root, path).and_then(|fd| Content::of_file(File::from(fd)))
+        {
+            files.insert(name, content);
+        }
+    }
+    if options.force {
+        destination.expect_writable()?;
+        let is_other = metadata.is_some_and(|new| is_of_another(&files, new, limits));
+        let losses = survey.losses(&root, path, &|path| {
+            if bundle_path(path).is_none() || (is_other && path == Path::new(metadata::FILE)) {
+                Coming::Nothing
+            } else {
+                Coming::Unknown
+            }
+        })?;
+        refuse_losses(&destination, &losses, options)?;
+    }
+    Ok(if files.len() == survey.len() {
+        Ahead::Files(files)
+    } else {
+        Ahead::Other
+    })
+}
+
+/// Looks at the destination of a file, and fails as [`write_file`](super::write_file) would.
+pub fn look_ahead_at_file(path: &Path, options: &WriteOptions) -> Result<()> {
+    let destination = Destination::open(path)?;
+    if destination.expect(FileType::RegularFile)? && !options.force {
+        return Err(destination.exists());
+    }
+    destination.expect_writable()
+}
+
+/// The error about a directory that is there and is not what shall be written.
+pub fn in_the_way(path: &Path) -> Error {
+    match Destination::open(path) {
+        Ok(destination) => destination.exists(),
+        Err(error) => error,
+    }
+}
+
+/// Returns a path as that of a file in a bundle, if it can be one.
+fn bundle_path(path: &Path) -> Option<BundlePath> {
+    let path: BundlePath = path.to_str()?.parse().ok()?;
+    let is_inside = |directory| path.strip_prefix(directory).is_some();
+    (is_inside(MANIFESTS) || is_inside(METADATA)).then_some(path)
+}
+
+/// Tells whether the metadata that is there is another bundle's, so that it does not come again.
+fn is_of_another(files: &Files, new: &Metadata, limits: &Limits) -> bool {
+    let file = files
+        .iter()
+        .find(|(path, _)| path.as_str() == metadata::FILE);
+    let there = file
+        .filter(|(_, content)| content.len() <= limits[Ceiling::Yaml])
+        .and_then(|(_, content)| content.to_bytes().ok())
+        .and_then(|bytes| Metadata::parse(&bytes, limits).ok());
+    there.is_none_or(|there| (&there.package, &there.version) != (&new.package, &new.version))
+}
