@@ -69,6 +69,12 @@ pub async fn login(
         let blank = text.trim_ascii().is_empty();
         let mut text = if blank { "{}\n" } else { text }.to_owned();
         text = with_object(&text, &[], "auths")?;
+        // Docker finds this key as it is written here and in no other case.
+        for name in edit::names(&text, &["auths"])? {
+            if name != key && name.eq_ignore_ascii_case(&key) {
+                text = edit::remove(&text, &["auths"], &name)?;
+            }
+        }
         text = with_object(&text, &["auths"], &key)?;
         let path = ["auths", key.as_str()];
         for (name, value) in &members {

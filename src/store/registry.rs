@@ -12,6 +12,9 @@ mod body;
 mod challenge;
 mod download;
 mod event;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod incoming;
 mod link;

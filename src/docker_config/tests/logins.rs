@@ -73,6 +73,20 @@ async fn everything_else_in_the_file_stays_byte_for_byte() {
 }
 
 #[tokio::test]
+async fn an_entry_in_another_case_gives_way_to_the_one_that_docker_finds() {
+    let place = Place::new();
+    place.write(
+        "config.json",
+        r#"{"auths":{"Reg.IO":{"auth":"eDp5"},"a.io":{}}}"#,
+    );
+    log_in(&place, "config.json", "reg.io").await.unwrap();
+    assert_eq!(
+        place.read("config.json"),
+        r#"{"auths":{"a.io":{},"reg.io":{"auth": "dTpw"}}}"#
+    );
+}
+
+#[tokio::test]
 async fn each_kind_of_credential_is_read_back() {
     for (at, credential, want) in [
         (
