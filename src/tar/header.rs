@@ -48,6 +48,8 @@ impl<'a> Header<'a> {
             Dialect::Posix => fields.text("prefix", 345, 155)?,
             // Incremental dumps keep times and maps here, and some readers take the bytes for a prefix even so.
             Dialect::Gnu if fields.bytes(345, 155).iter().all(|b| *b == 0) => &[],
+            // Its map stands there; it is refused for what it is.
+            Dialect::Gnu if block[156] == b'S' => &[],
             Dialect::Gnu => return Err("has the header of an incremental dump".into()),
         };
         if fields.bytes(500, 12).iter().any(|b| *b != 0) {

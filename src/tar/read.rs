@@ -11,7 +11,7 @@ use super::input::{Input, Padding};
 use super::pax;
 use super::{Entry, EntryKind, Rules};
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::escape::shown_bytes;
 use crate::limits::Ceiling;
 use crate::path::BundlePath;
@@ -19,6 +19,9 @@ use crate::tree::Tree;
 
 /// The most zeros that may follow an archive; writers fill up to a record, which is 10 KiB and rarely more.
 const TRAILING: u64 = 1024 * 1024;
+
+/// How much of a name a message shows, in bytes: so much that the place behind it is not cut off.
+const NAME_SHOWN: usize = 256;
 
 /// Reads the entries of an archive one after the other.
 pub struct Reader<'a> {
@@ -57,7 +60,21 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn text(&self) -> String {
-        format!("entry `{}` at byte {}", shown_bytes(self.name), self.at)
+        let whole = shown_bytes(self.name);
+        let begin = whole.char_indices().take_while(|(at, _)| *at < NAME_SHOWN);
+        let mut name: String = begin.map(|(_, c)| c).collect();
+        if name.len() < whole.len() {
+            name.push('…');
+        }
+        format!("entry `{name}` at byte {}", self.at)
+    }
+
+    /// Says in which entry a decompressor stopped.
+    fn failed(&self, error: io::Error) -> Error {
+        match cannot_read(error) {
+            error if error.kind() == Kind::Io => error,
+            error => self.locate(error),
+        }
     }
 
     fn fault(&self, fault: impl AsRef<str>) -> Error {
@@ -151,7 +168,8 @@ impl<'a> Reader<'a> {
     /// Reads a whole block, or nothing at the end.
     fn block(&mut self, at: u64) -> Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
-        match self.input.fill(&mut block).map_err(cannot_read)? {
+        let filled = self.input.fill(&mut block);
+        match filled.map_err(|error| failed_at(at, error))? {
             0 => Ok(None),
             BLOCK => Ok(Some(block)),
             found => Err(Error::mismatch(
@@ -184,7 +202,8 @@ impl<'a> Reader<'a> {
             }
         }
         let at = self.input.position();
-        if !self.input.zeros_to_the_end(TRAILING).map_err(cannot_read)? {
+        let zeros = self.input.zeros_to_the_end(TRAILING);
+        if !zeros.map_err(|error| failed_at(at, error))? {
             return Err(Error::unsafe_content(format!(
                 "the archive ended at byte {at}, and more than zeros, or too many of them, follow"
             )));
@@ -214,7 +233,8 @@ impl<'a> Reader<'a> {
         }
         // Small enough for memory: the ceiling was checked.
         let mut data = vec![0; usize::try_from(header.size).unwrap_or(0)];
-        let found = self.input.fill(&mut data).map_err(cannot_read)?;
+        let found = self.input.fill(&mut data);
+        let found = found.map_err(|error| place.failed(error))?;
         self.after_data(place, header.size, found as u64)?;
         let fault = |fault: Fault| place.fault(fault);
         match header.flag {
@@ -258,7 +278,8 @@ impl<'a> Reader<'a> {
             return Err(place.fault("has the target of a link, and is none"));
         }
         let offset = self.input.position();
-        let found = self.input.skip(header.size).map_err(cannot_read)?;
+        let found = self.input.skip(header.size);
+        let found = found.map_err(|error| place.failed(error))?;
         self.after_data(&place, header.size, found)?;
 
         if raw == b"./" && directory {
@@ -360,7 +381,8 @@ impl<'a> Reader<'a> {
 
     /// Checks that data was all there, and reads its padding.
     fn after_data(&mut self, place: &Place<'_>, size: u64, found: u64) -> Result<()> {
-        let padding = self.input.padding(size).map_err(cannot_read)?;
+        let padding = self.input.padding(size);
+        let padding = padding.map_err(|error| place.failed(error))?;
         if found < size || padding == Padding::Short {
             let what = format!("the archive is cut off in {}", place.text());
             return Err(
@@ -434,6 +456,14 @@ fn raw_name<'n>(
 
 fn is_zero(block: &[u8; BLOCK]) -> bool {
     block.iter().all(|b| *b == 0)
+}
+
+/// Says at which block a decompressor stopped; what this machine cannot read is at no place in the archive.
+fn failed_at(at: u64, error: io::Error) -> Error {
+    match cannot_read(error) {
+        error if error.kind() == Kind::Io => error,
+        error => error.at(format_args!("the archive at byte {at}")),
+    }
 }
 
 fn cannot_read(error: io::Error) -> Error {

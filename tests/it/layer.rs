@@ -319,10 +319,8 @@ fn a_small_layer_that_grows_is_stopped_before_it_is_large() {
     let zeros = vec![0; 32 * 1024 * 1024];
     let inside = TarGen::new().file("a", &zeros).end();
     let error = read_all(&[gzipped(&inside)]).unwrap_err();
-    assert!(
-        error.message().starts_with("limit `ratio` = 200"),
-        "{error}"
-    );
+    let words = "entry `a` at byte 0: limit `ratio` = 200";
+    assert!(error.message().starts_with(words), "{error}");
     // What the header says is enough.
     let head = TarGen::new()
         .entry(Head::file("zero.yaml", 2 << 30), b"")
