@@ -16,6 +16,7 @@ mod destinations;
 mod faults;
 mod floors;
 mod harness;
+mod hostile;
 mod interrupts;
 mod layer;
 mod malo;

@@ -48,6 +48,11 @@ impl TarGen {
         self.entry(head.flag(b'L').gnu(), &data)
     }
 
+    /// Where the next entry begins.
+    pub(crate) fn at(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Adds bytes as they are.
     pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.bytes.extend_from_slice(bytes);
