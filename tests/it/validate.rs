@@ -16,7 +16,7 @@ use manifest_bundle::validate::{CHECKS, Options, Report, validate};
 /// What each folder of `testdata/bad` must give: severity, file and line of its one finding.
 const BAD: &[(&str, Severity, &str, u32)] = &[
     ("metadata-missing", Error, "metadata/annotations.yaml", 0),
-    ("metadata-yaml", Error, "metadata/annotations.yaml", 2),
+    ("metadata-yaml", Error, "metadata/annotations.yaml", 1),
     ("metadata-shape", Error, "metadata/annotations.yaml", 7),
     ("metadata-string", Error, "metadata/annotations.yaml", 6),
     ("metadata-olm", Error, "metadata/annotations.yaml", 0),

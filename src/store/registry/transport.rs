@@ -15,7 +15,7 @@ use super::resolve::{NoSuchName, PrivateNetwork};
 use super::retry::Failure;
 
 /// What to do about a server that speaks TLS on the other end of a plain connection.
-pub(super) const SPEAKS_HTTPS: &str = "if it answered HTTPS, leave out --plain-http; a registry on this machine is spoken to over HTTPS with --plain-http=false";
+pub(super) const SPEAKS_HTTPS: &str = "if it answered HTTPS, leave out --plain-http; a registry on this machine is spoken to over HTTPS with --ca-file or --plain-http=false";
 
 /// What to do about a proxy that asks for a password.
 pub(super) const PROXY_PASSWORD: &str =
