@@ -10,7 +10,8 @@
 //! | stream | `unpack -` | a pipe, into the spool and then as an archive |
 //!
 //! `oci-archive:FILE` and `FILE` are one function, so the archive comes as a file and as a stream.
-//! The file door is the binary itself, in a sandbox with 512 MiB of address space and five seconds of processor time. The
+//! The file door is the binary itself, in a sandbox with 512 MiB of address space and ten seconds of processor time,
+//! which are twice what the worst may take, since tests run a build that is not optimised. The
 //! other three call what the commands call, in this process, because 832 starts of a binary are slow; for the first
 //! archive of each group the binary opens all four.
 //!
@@ -35,8 +36,8 @@ mod white;
 
 use std::fmt::Write as _;
 
-use crate::support::Sandbox;
 use crate::support::targen::TarGen;
+use crate::support::{Sandbox, failure};
 
 use doors::{Doors, Layer};
 
@@ -268,6 +269,27 @@ fn other_compression_is_refused() {
 #[test]
 fn what_is_too_large_is_refused() {
     refused("size");
+}
+
+#[test]
+fn a_door_that_lets_harm_through_is_noticed() {
+    let good = || Layer::gzip(&honest().end());
+    let bad = || Layer::gzip(&honest().file("../up.yaml", DATA).end());
+    let case = |layer, control, exit, says: &str| Case::layer("A0", exit, says, layer, control);
+    for (case, words) in [
+        (case(good(), good(), UNSAFE, ""), "A0 Registry: "),
+        (case(bad(), good(), LIMIT, ""), "A0 Registry: "),
+        (
+            case(bad(), good(), UNSAFE, "elsewhere"),
+            "no \"elsewhere\" in",
+        ),
+        (case(bad(), bad(), UNSAFE, ""), "the control is refused"),
+    ] {
+        let noticed = failure(|| Doors::new().refuse(&case, false));
+        assert!(noticed.contains(words), "{noticed}");
+    }
+    let noticed = failure(|| Doors::new().write_beside(&case(bad(), good(), UNSAFE, "")));
+    assert!(noticed.contains("A0 wrote:\n+ work/evil.yaml"), "{noticed}");
 }
 
 #[test]
