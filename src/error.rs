@@ -97,8 +97,10 @@ pub struct Detail {
     pub retryable: bool,
     /// What the caller can do; a command that works, or one sentence.
     pub hint: Option<String>,
-    /// All findings, where a check refused a bundle; the message is about the first error of them.
+    /// All findings, where a check refused a bundle; the message is about the first that is at fault.
     pub findings: Vec<Finding>,
+    /// How many of the findings are at fault.
+    pub at_fault: usize,
     /// Every check and how it came out, where one of them refused a bundle.
     pub checks: Vec<Check>,
     /// What a registry says it does not have of what a manifest names; all of it where the registry does not say which.
@@ -189,21 +191,22 @@ impl Error {
 
     /// Makes an error of what a check found; the message is that of the first error, and all findings come with it.
     pub fn of_findings(findings: Vec<Finding>) -> Self {
-        let mut errors = findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error);
+        Self::of_refused(findings, |finding| finding.severity == Severity::Error)
+    }
+
+    /// Makes an error of what a check found, of which only a part is at fault: the caller may have allowed the rest.
+    pub fn of_refused(findings: Vec<Finding>, at_fault: impl Fn(&Finding) -> bool) -> Self {
+        let mut errors = findings.iter().filter(|finding| at_fault(finding));
         let Some(first) = errors.next() else {
             return Self::invalid("the bundle is not valid");
         };
-        let place = match first.place() {
-            place if place.is_empty() => place,
-            place => format!("{place}: "),
-        };
-        let more = match errors.count() {
-            0 => String::new(),
-            more => format!(" (and {more} more)"),
-        };
-        let mut error = Self::invalid(format!("{place}{}{more}", first.message));
+        let more = errors.count();
+        let mut message = first.sentence();
+        if more > 0 {
+            message = format!("{message} (and {more} more)");
+        }
+        let mut error = Self::invalid(message);
+        error.detail.at_fault = more.saturating_add(1);
         if !first.file.is_empty() {
             error = error.file(&first.file);
         }

@@ -98,6 +98,17 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// Returns `file:line: message [code]`, for where it is clear how bad it is.
+    pub fn sentence(&self) -> String {
+        let (message, code) = (&self.message, self.code);
+        match self.place() {
+            place if place.is_empty() => format!("{message} [{code}]"),
+            place => format!("{place}: {message} [{code}]"),
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     /// Writes `file:line: severity: message [code]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

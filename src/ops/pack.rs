@@ -70,7 +70,7 @@ pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> 
             .iter()
             .filter(|f| f.severity == Severity::Error)
             .all(|f| validate::is_object_code(f.code));
-        let error = Error::of_findings(report.findings);
+        let error = Error::of_refused(report.findings, refused).stage("pack");
         return Err(if only_objects {
             // How to mend each of them stands with the findings.
             error.hint("mend the objects, or pack them as they are with --allow-invalid")

@@ -145,7 +145,7 @@ fn a_refusal_for_machines_is_one_document_with_every_check_in_it() {
     }
     // People get a line for each.
     let ran = sandbox.run(["verify", "demo.tar", "--package", "other"]);
-    ran.assert_stderr_has("package: failed: expected other, found demo");
+    ran.assert_stderr_row("package failed expected other, found demo");
 }
 
 /// Text that does not become small when it is packed.

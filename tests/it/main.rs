@@ -28,6 +28,7 @@ mod sources;
 mod spec;
 mod store_contract;
 mod support;
+mod talk;
 mod tar;
 mod tar_agreement;
 mod validate;

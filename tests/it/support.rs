@@ -18,6 +18,7 @@ mod samples;
 mod sandbox;
 mod snapshot;
 pub(crate) mod targen;
+mod terminal;
 mod tools;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, ValueEnum};
 use manifest_bundle::expectation::Expectations;
 use manifest_bundle::invalid::Invalid;
@@ -11,6 +12,7 @@ use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::metadata::{Identity, Mediatype, Placeholders};
 use manifest_bundle::name::{ChannelName, OperatorId, PackageName};
 use manifest_bundle::oci::Annotations;
+use manifest_bundle::reference::Location;
 use manifest_bundle::requirement::Requirement;
 use manifest_bundle::tag::Tag;
 use manifest_bundle::version::{KubernetesVersion, Version};
@@ -64,7 +66,7 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// One flag for each ceiling that can be raised: `--max-NAME N`.
+/// One flag for each ceiling that can be raised: `--max-NAME N`; `bundle limits` lists them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LimitArgs {
     pub(crate) limits: Limits,
@@ -89,8 +91,7 @@ impl Args for LimitArgs {
                         .value_name("N")
                         .value_parser(amount)
                         .help(help)
-                        .help_heading("Limits on what comes from outside")
-                        .hide_short_help(true),
+                        .hide(true),
                 )
             })
     }
@@ -216,6 +217,17 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// Leaves a registry on this machine at plain HTTP, unless its own flags say otherwise.
+    pub(crate) fn keep_plain_on_this_machine(&mut self, location: &Location) {
+        let says_tls = self.insecure || self.cert_file.is_some() || !self.ca_file.is_empty();
+        if let Location::Registry(reference) = location
+            && reference.repository.registry().is_loopback()
+            && !says_tls
+        {
+            self.plain_http.get_or_insert(true);
+        }
+    }
+
     /// Fills what these flags leave open from flags that hold for both sides.
     pub(crate) fn or(self, both: &Self) -> Self {
         let pick = |own: Vec<PathBuf>, other: &Vec<PathBuf>| {
@@ -349,10 +361,10 @@ pub(crate) struct IdentityArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = word::<ChannelName>, help_heading = "Identity")]
     channels: Vec<ChannelName>,
     /// What is in manifests/: `manifests` or `kustomize`
-    #[arg(long, value_name = "KIND", value_parser = word::<Mediatype>, help_heading = "Identity")]
+    #[arg(long, value_name = "KIND", value_parser = one_of::<Mediatype>(&["manifests", "kustomize"]), help_heading = "Identity")]
     mediatype: Option<Mediatype>,
     /// The objects have placeholders that the operator fills: `go-template`
-    #[arg(long, value_name = "KIND", value_parser = word::<Placeholders>, help_heading = "Identity")]
+    #[arg(long, value_name = "KIND", value_parser = one_of::<Placeholders>(&["go-template"]), help_heading = "Identity")]
     placeholders: Option<Placeholders>,
     /// Another annotation; it is written into the metadata, the labels and the manifest
     #[arg(short, long = "annotation", value_name = "KEY=VALUE", value_parser = annotation, help_heading = "Identity")]
@@ -416,6 +428,14 @@ pub(crate) struct Spelled {
 
 fn version_of(spelled: Option<&Spelled>) -> Option<Version> {
     spelled.map(|spelled| spelled.version.clone())
+}
+
+/// Parses one of a few words, which help and completion list.
+fn one_of<T>(words: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = Invalid> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words).try_map(|text| word::<T>(&text))
 }
 
 /// Parses a version; a leading `v` is taken off.

@@ -5,6 +5,7 @@ mod completion;
 mod copy;
 mod init;
 mod inspect;
+mod limits;
 mod list;
 mod login;
 mod logout;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Tag(tag::Args),
     Login(login::Args),
     Logout(logout::Args),
+    Limits(limits::Args),
     Completion(completion::Args),
     Man(man::Args),
     Version(version::Args),
@@ -67,11 +69,28 @@ impl Command {
             Self::Logout(args) => &args.transfer,
             Self::Init(_)
             | Self::Pack(_)
+            | Self::Limits(_)
             | Self::Completion(_)
             | Self::Man(_)
             | Self::Version(_) => return None,
         };
         transfer.timeout
+    }
+
+    /// Returns what a command that may take long is about.
+    fn subject(&self) -> Option<String> {
+        match self {
+            Self::Push(args) => Some(args.destination.to_string()),
+            Self::Pull(args) => Some(args.source.to_string()),
+            Self::Copy(args) => Some(format!("{} to {}", args.source, args.destination)),
+            Self::Inspect(args) => Some(args.source.to_string()),
+            Self::Validate(args) => Some(args.source.to_string()),
+            Self::Verify(args) => Some(args.source.to_string()),
+            Self::List(args) => Some(args.repository.to_string()),
+            Self::Tag(args) => Some(args.reference.to_string()),
+            Self::Login(args) => Some(args.host.to_string()),
+            _ => None,
+        }
     }
 
     async fn run(self, settings: &Settings) -> Result<Answer> {
@@ -89,6 +108,7 @@ impl Command {
             Self::Tag(args) => tag::run(&args, settings).await,
             Self::Login(args) => login::run(&args, settings).await,
             Self::Logout(args) => logout::run(&args, settings).await,
+            Self::Limits(_) => limits::run(settings),
             Self::Completion(args) => completion::run(&args),
             Self::Man(args) => man::run(&args),
             Self::Version(args) => version::run(&args),
@@ -99,8 +119,9 @@ impl Command {
 /// Runs a command until it is done, its time is up, or a signal asks to stop.
 pub(crate) fn run(cli: Cli) -> Result<Answer> {
     let settings = Settings::new(&cli.common);
-    let (timeout, stop) = (cli.command.timeout(), settings.stop.clone());
-    interrupt::run(timeout, &stop, async move || {
-        cli.command.run(&settings).await
+    let (timeout, subject) = (cli.command.timeout(), cli.command.subject());
+    let own = settings.clone();
+    interrupt::run(timeout, subject, &settings, async move || {
+        cli.command.run(&own).await
     })
 }

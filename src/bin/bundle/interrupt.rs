@@ -14,6 +14,8 @@ use manifest_bundle::{Error, Kind, Result};
 use tokio::sync::oneshot;
 
 use crate::output::Answer;
+use crate::settings::Settings;
+use crate::terminal;
 
 /// How long the work may take to end when it is asked to.
 const GRACE: Duration = Duration::from_millis(200);
@@ -53,7 +55,14 @@ pub(crate) fn survive_full_files() {
 }
 
 /// Runs `work` until it is done, its time is up, or a signal asks to stop.
-pub(crate) fn run<W>(timeout: Option<Duration>, stop: &Stop, work: W) -> Result<Answer>
+///
+/// `subject` says what the command is about, where that is known.
+pub(crate) fn run<W>(
+    timeout: Option<Duration>,
+    subject: Option<String>,
+    settings: &Settings,
+    work: W,
+) -> Result<Answer>
 where
     W: AsyncFnOnce() -> Result<Answer> + Send + 'static,
 {
@@ -88,7 +97,12 @@ where
             signal = signalled() => Err(Error::new(Kind::Interrupted, format!("stopped by {signal}")).found(signal)),
             () = elapsed(timeout) => {
                 let seconds = timeout.unwrap_or_default().as_secs_f64();
-                Err(Error::new(Kind::Unreachable, format!("not done after {seconds} s (--timeout)")).retryable())
+                let late = format!("not done after {seconds} s (--timeout)");
+                let error = Error::new(Kind::Unreachable, late).retryable();
+                Err(match subject {
+                    Some(subject) => error.at(&subject).reference(subject),
+                    None => error,
+                })
             }
         }
     });
@@ -106,7 +120,9 @@ where
                 .unwrap_or_else(|| Err(Error::new(Kind::Interrupted, "stopped without an answer")))
         }
         Err(error) => {
-            stop.0.store(true, Ordering::Relaxed);
+            settings.stop.0.store(true, Ordering::Relaxed);
+            settings.talk.end();
+            terminal::restore();
             drop(ask);
             let ended = runtime.block_on(async { tokio::time::timeout(GRACE, told).await.is_ok() });
             if ended {

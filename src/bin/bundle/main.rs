@@ -1,16 +1,18 @@
 //! The `bundle` command: parses the call, runs it, prints the answer, exits with the code of the contract.
 
 mod args;
+mod command;
 mod commands;
 mod interrupt;
 mod output;
 mod report;
 mod settings;
 mod talk;
+mod terminal;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::FromArgMatches as _;
 
 use args::Cli;
 
@@ -52,7 +54,7 @@ fn parse() -> Result<Cli, clap::Error> {
         path.file_stem()
             .is_some_and(|stem| stem == "kubectl-bundle")
     });
-    let command = Cli::command();
+    let command = command::command();
     let mut command = if is_plugin {
         command.bin_name("kubectl bundle")
     } else {

@@ -20,6 +20,8 @@ pub(crate) struct Answer {
     pub(crate) value: Value,
     /// The exit code: 0, or 1 where the answer is no.
     pub(crate) code: u8,
+    /// A line for people that comes on stderr after the text.
+    pub(crate) closing: Option<String>,
     /// Whether stdout carries an archive, so that the answer goes to stderr.
     pub(crate) on_stderr: bool,
     /// Whether the text is this tool's own (a completion script, a manual page) and goes out as it is.
@@ -34,6 +36,7 @@ impl Answer {
             aside: String::new(),
             value,
             code: 0,
+            closing: None,
             on_stderr: false,
             verbatim: false,
         }
@@ -53,8 +56,15 @@ pub(crate) fn print(answer: &Answer, format: Format) -> ExitCode {
         // Nobody is left to tell when stderr is gone.
         let _ = writeln!(io::stderr().lock(), "{}", shown_lines(&answer.aside));
     }
+    let closing = |code| {
+        if let Some(line) = &answer.closing {
+            // Nobody is left to tell when stderr is gone.
+            let _ = writeln!(io::stderr().lock(), "{}", shown_lines(line));
+        }
+        ExitCode::from(code)
+    };
     if text.is_empty() {
-        return ExitCode::from(answer.code);
+        return closing(answer.code);
     }
     let written = if answer.on_stderr {
         writeln!(io::stderr().lock(), "{text}")
@@ -63,7 +73,7 @@ pub(crate) fn print(answer: &Answer, format: Format) -> ExitCode {
         writeln!(stdout, "{text}").and_then(|()| stdout.flush())
     };
     match written {
-        Ok(()) => ExitCode::from(answer.code),
+        Ok(()) => closing(answer.code),
         // The reader went away (`bundle list … | head -1`): that is its right, and no fault of ours.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(141),
         Err(error) => {

@@ -1,5 +1,6 @@
 //! Errors as people and machines see them: two exhaustive matches, one for exit codes and one for retrying.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -47,26 +48,65 @@ pub(crate) fn failure(error: &Error, format: Format) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Writes `error: message`, the findings where there are several, and the hint on a paragraph of its own.
+/// Writes `error: message`, and the hint on a paragraph of its own.
+///
+/// Where there are several findings they come first, each with its own hint, and the error says how many are at fault.
 fn text(error: &Error) -> String {
     let detail = error.detail();
     let mut lines = Vec::new();
+    let mut hint = detail.hint.as_ref();
     if detail.findings.len() > 1 {
-        for finding in &detail.findings {
-            lines.push(finding.to_string());
-            lines.extend(
-                finding
-                    .hint
-                    .as_ref()
-                    .map(|hint| format!("  hint: {}", shown(hint))),
-            );
+        lines = findings(&detail.findings);
+        lines.push(format!("error: {}", count_of_faults(error)));
+        let is_shown = |finding: &Finding| finding.hint.as_ref() == hint;
+        if detail.findings.iter().any(is_shown) {
+            hint = None;
         }
+    } else {
+        lines.push(format!("error: {}", error.message()));
     }
-    lines.push(format!("error: {}", error.message()));
-    if let Some(hint) = &detail.hint {
+    if let Some(hint) = hint {
         lines.push(format!("\nhint: {hint}"));
     }
     lines.join("\n")
+}
+
+/// Says how many findings are at fault, what did not happen for them, and where, if the message says that.
+fn count_of_faults(error: &Error) -> String {
+    let detail = error.detail();
+    let errors = counted(detail.at_fault, "error");
+    let outcome = match detail.stage {
+        Some("pack") => "; not packed",
+        _ => "",
+    };
+    // The place is put before the sentence of the first.
+    let place = detail
+        .findings
+        .iter()
+        .find_map(|finding| error.message().split_once(&finding.sentence()))
+        .map_or("", |(place, _)| place);
+    format!("{place}{errors}{outcome}")
+}
+
+/// Writes findings, each hint once for all findings with the same code.
+pub(crate) fn findings(findings: &[Finding]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut told = BTreeSet::new();
+    for finding in findings {
+        lines.push(finding.to_string());
+        if let Some(hint) = &finding.hint
+            && told.insert((finding.code, hint))
+        {
+            lines.push(format!("  hint: {}", shown(hint)));
+        }
+    }
+    lines
+}
+
+/// Writes a number of things: `1 error`, `2 errors`.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
 }
 
 /// Returns the members of the JSON error; those that do not apply are absent.
@@ -191,6 +231,32 @@ pub(crate) fn usage(mut error: clap::Error, for_machines: bool) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_findings_are_counted_and_each_hint_is_given_once() {
+        let finding =
+            |file: &str, hint: &str| Finding::error("a-code", "wrong").at(file, 1).hint(hint);
+        let found = vec![
+            Finding::error("allowed", "fine").at("a", 0),
+            finding("b", "mend it"),
+            finding("c", "mend it"),
+            finding("d", "or this"),
+        ];
+        let error = Error::of_refused(found, |finding| finding.code == "a-code")
+            .stage("pack")
+            .at("R");
+        assert_eq!(error.message(), "R: b:1: wrong [a-code] (and 2 more)");
+        let lines = text(&error);
+        let want = "a: error: fine [allowed]\nb:1: error: wrong [a-code]\n  hint: mend it\n\
+            c:1: error: wrong [a-code]\nd:1: error: wrong [a-code]\n  hint: or this\n\
+            error: R: 3 errors; not packed";
+        assert_eq!(lines, want);
+        let one = Error::of_findings(vec![finding("b", "mend it")]);
+        assert_eq!(text(&one), "error: b:1: wrong [a-code]\n\nhint: mend it");
+        let with_note = vec![Finding::note("n", "look"), finding("b", "mend it")];
+        let error = Error::of_findings(with_note).hint("another way");
+        assert!(text(&error).ends_with("\nerror: 1 error\n\nhint: another way"));
+    }
 
     #[test]
     fn passwords_are_not_repeated_and_references_are() {

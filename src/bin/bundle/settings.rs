@@ -1,13 +1,14 @@
 //! The environment, read once, and what follows from it and the flags. No other module reads the environment.
 
 use std::ffi::OsString;
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 
 use manifest_bundle::credential::{Credential, Credentials, Secret};
 use manifest_bundle::docker_config::{self, Notice, Sources, Tell};
 use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::ops::open::Reach;
+use manifest_bundle::reference;
 use manifest_bundle::store::registry::{
     self, AccessSettings, ClientCertificate, Event, Events, Proxies,
 };
@@ -16,6 +17,7 @@ use manifest_bundle::{Error, Kind, Result};
 use crate::args::{Access, Common, Format};
 use crate::interrupt::Stop;
 use crate::talk::Talk;
+use crate::terminal;
 
 /// What every command works with.
 #[derive(Debug, Clone)]
@@ -121,6 +123,29 @@ impl Settings {
             Event::Sent { .. } | Event::Received { .. } => talk.moved(&event),
         })
     }
+}
+
+/// Returns the credential for a login; what flags and environment do not give is asked for, if there is somebody to ask.
+pub(crate) fn login_credential(
+    flags: &Access,
+    registry: &reference::Registry,
+) -> Result<Option<Credential>> {
+    if flags.password_stdin || !std::io::stdin().is_terminal() {
+        return given_credential(flags);
+    }
+    let username = match &flags.username {
+        Some(username) => username.clone(),
+        None => terminal::ask(&format!("User name for {registry}"))?,
+    };
+    if std::env::var_os("BUNDLE_PASSWORD").is_some() {
+        let username = Some(username);
+        return given_credential(&Access {
+            username,
+            ..flags.clone()
+        });
+    }
+    let password = Secret::new(terminal::ask_hidden("Password or token")?);
+    Ok(Some(Credential::Basic { username, password }))
 }
 
 /// Returns the credential that flags and environment give, if a user name was given.

@@ -2,10 +2,15 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use manifest_bundle::escape::shown_lines;
+use manifest_bundle::store::Store;
 use manifest_bundle::store::registry::Event;
+
+use crate::terminal::{self, Screen};
 
 /// How much is said.
 #[derive(Debug, Clone)]
@@ -19,6 +24,11 @@ struct Inner {
     verbose: u8,
     terminal: bool,
     bar: ProgressBar,
+    /// How many bytes travelled, and how often each one does.
+    travelled: AtomicU64,
+    registries: AtomicU64,
+    /// Set when nothing is to be drawn any more.
+    over: AtomicBool,
 }
 
 impl Talk {
@@ -31,6 +41,9 @@ impl Talk {
                 verbose,
                 terminal,
                 bar: ProgressBar::hidden(),
+                travelled: AtomicU64::new(0),
+                registries: AtomicU64::new(1),
+                over: AtomicBool::new(false),
             }),
         }
     }
@@ -40,6 +53,11 @@ impl Talk {
         if !self.inner.quiet {
             self.write(line.as_ref());
         }
+    }
+
+    /// Returns a line that is to be said after the answer, unless nothing shall be said.
+    pub(crate) fn closing(&self, line: impl Into<String>) -> Option<String> {
+        (!self.inner.quiet).then(|| line.into())
     }
 
     /// Says a warning, unless nothing shall be said.
@@ -64,7 +82,11 @@ impl Talk {
     /// Takes note of bytes that travelled.
     pub(crate) fn moved(&self, event: &Event) {
         if let Event::Sent { bytes, .. } | Event::Received { bytes, .. } = event {
-            self.inner.bar.inc(*bytes);
+            let inner = &self.inner;
+            let travelled = inner.travelled.fetch_add(*bytes, Ordering::Relaxed);
+            let registries = inner.registries.load(Ordering::Relaxed).max(1);
+            let position = travelled.saturating_add(*bytes).checked_div(registries);
+            inner.bar.set_position(position.unwrap_or_default());
         }
     }
 
@@ -76,23 +98,66 @@ impl Talk {
     }
 
     /// Shows how far a transfer of `bytes` is, on a terminal and when there is much to do, until the guard is dropped.
-    pub(crate) fn progress(&self, what: &'static str, bytes: u64) -> Progress {
+    ///
+    /// Each byte travels as often as there are registries among the two `sides`.
+    pub(crate) fn transfer(
+        &self,
+        what: &'static str,
+        bytes: u64,
+        sides: [&dyn Store; 2],
+    ) -> Progress {
         const LONG: u64 = 4 * 1024 * 1024;
-        let bar = &self.inner.bar;
-        if !self.inner.quiet && self.inner.terminal && bytes >= LONG {
-            let style = ProgressStyle::with_template(
-                "{prefix} {bar:30} {bytes}/{total_bytes} {bytes_per_sec}",
-            );
-            if let Ok(style) = style {
-                bar.set_style(style);
-            }
-            bar.reset();
-            bar.set_length(bytes);
-            bar.set_prefix(what);
-            bar.set_draw_target(ProgressDrawTarget::stderr());
+        let is_registry = |store: &&&dyn Store| store.repository().is_some();
+        let registries = sides.iter().filter(is_registry).count() as u64;
+        if registries == 0 {
+            return self.work(what);
         }
-        Progress(bar.clone())
+        self.inner.registries.store(registries, Ordering::Relaxed);
+        self.inner.travelled.store(0, Ordering::Relaxed);
+        let template = match terminal::width() {
+            0..30 => "{prefix} {percent}%",
+            30..47 => "{prefix} {bytes}/{total_bytes}",
+            47..77 => "{prefix} {bytes}/{total_bytes} {bytes_per_sec}",
+            _ => "{prefix} {bar:30} {bytes}/{total_bytes} {bytes_per_sec}",
+        };
+        if bytes >= LONG {
+            self.show(template, what, bytes);
+        }
+        Progress(self.inner.bar.clone())
     }
+
+    /// Shows on a terminal that something is being done that does not say how far it is, until the guard is dropped.
+    pub(crate) fn work(&self, what: &'static str) -> Progress {
+        self.show("{spinner} {prefix}", what, 0);
+        Progress(self.inner.bar.clone())
+    }
+
+    fn show(&self, template: &str, what: &'static str, length: u64) {
+        let (inner, bar) = (&self.inner, &self.inner.bar);
+        if inner.quiet || !inner.terminal || inner.over.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.reset();
+        bar.set_length(length);
+        bar.set_prefix(what);
+        bar.set_draw_target(ProgressDrawTarget::term_like_with_hz(Box::new(Screen), 10));
+        bar.enable_steady_tick(Duration::from_millis(100));
+    }
+
+    /// Takes the progress line away for good: what comes now is the end.
+    pub(crate) fn end(&self) {
+        self.inner.over.store(true, Ordering::Relaxed);
+        clear(&self.inner.bar);
+    }
+}
+
+fn clear(bar: &ProgressBar) {
+    bar.disable_steady_tick();
+    bar.finish_and_clear();
+    bar.set_draw_target(ProgressDrawTarget::hidden());
 }
 
 /// Takes the progress line away when it is dropped.
@@ -101,7 +166,6 @@ pub(crate) struct Progress(ProgressBar);
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
-        self.0.set_draw_target(ProgressDrawTarget::hidden());
+        clear(&self.0);
     }
 }

@@ -155,7 +155,7 @@ impl Reply {
             400 if self.head.url.scheme() == "http" && wants_tls(&self.body) => error(
                 Kind::Protocol,
             )
-            .hint("it speaks HTTPS: give --plain-http=false, or name its authority with --ca-file")
+            .hint("it speaks HTTPS: add --ca-file FILE or --plain-http=false; of the two sides of a copy, with --from- or --to-")
             .into(),
             _ => error(Kind::Protocol).into(),
         }

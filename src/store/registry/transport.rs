@@ -15,7 +15,7 @@ use super::resolve::{NoSuchName, PrivateNetwork};
 use super::retry::Failure;
 
 /// What to do about a server that speaks TLS on the other end of a plain connection.
-pub(super) const SPEAKS_HTTPS: &str = "if it answered HTTPS, leave out --plain-http; a registry on this machine is spoken to over HTTPS with --ca-file or --plain-http=false";
+pub(super) const SPEAKS_HTTPS: &str = "if it speaks HTTPS: leave out --plain-http; on this machine add --ca-file FILE or --plain-http=false";
 
 /// What to do about a proxy that asks for a password.
 pub(super) const PROXY_PASSWORD: &str =
@@ -200,6 +200,8 @@ mod tests {
     #[tokio::test]
     async fn a_name_that_does_not_exist_is_asked_for_once() {
         let url = Url::parse("http://registry.invalid/v2/").unwrap();
+        // Fails when another test has chosen a provider before.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let ask = async |finds| {
             let client = reqwest::Client::builder()
                 .no_proxy()

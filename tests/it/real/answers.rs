@@ -103,7 +103,7 @@ fn every_answer_has_all_keys() {
     assert_members(
         &copied,
         &json!({
-            "reference": format!("oci:layout@{digest}"), "repository": null, "tag": "1.0.0", "digest": digest,
+            "reference": format!("oci:layout:1.0.0@{digest}"), "repository": null, "tag": "1.0.0", "digest": digest,
             "size": size, "package": null, "version": null, "operatorId": null, "minOperatorVersion": null,
             "leftOut": null, "referrers": [],
         }),

@@ -85,6 +85,18 @@ impl Ran {
         self
     }
 
+    /// Asserts that a line of stderr begins with these words, however far apart they stand.
+    #[track_caller]
+    pub(crate) fn assert_stderr_row(&self, words: &str) -> &Self {
+        let row = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found = self
+            .stderr()
+            .lines()
+            .any(|line| row(line).starts_with(words));
+        assert!(found, "stderr lacks a line with `{words}`{self}");
+        self
+    }
+
     /// Asserts that stdout has this text in it.
     #[track_caller]
     pub(crate) fn assert_stdout_has(&self, part: &str) -> &Self {

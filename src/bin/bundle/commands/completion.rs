@@ -1,11 +1,10 @@
 //! `bundle completion`: scripts with which shells complete commands and flags.
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 use manifest_bundle::Result;
 use serde_json::json;
 
-use crate::args::Cli;
+use crate::command::command;
 use crate::output::Answer;
 
 /// Write a completion script for a shell
@@ -21,10 +20,50 @@ pub(crate) struct Args {
 #[expect(clippy::unnecessary_wraps, reason = "every command has this shape")]
 pub(crate) fn run(args: &Args) -> Result<Answer> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "bundle", &mut script);
-    let script = String::from_utf8_lossy(&script).trim_end().to_owned();
+    clap_complete::generate(args.shell, &mut command(), "bundle", &mut script);
+    let mut script = String::from_utf8_lossy(&script).trim_end().to_owned();
+    if args.shell == Shell::Bash {
+        script = positional_files(&script);
+    }
     let value = json!({ "shell": args.shell.to_string(), "script": script });
     let mut answer = Answer::new(script, value);
     answer.verbatim = true;
     Ok(answer)
+}
+
+/// Lets bash complete arguments with files, where a flag is not begun, and leaves out what no help text shows.
+///
+/// An empty answer makes bash look for files itself.
+fn positional_files(script: &str) -> String {
+    const FLAGS: &str = "COMPREPLY=( $(compgen -W \"${opts}\" -- \"${cur}\") )";
+    let mut takes_files = false;
+    let mut behind_condition = false;
+    let lines = script.lines().map(|line| {
+        let (indent, text) = line.split_at(line.len().saturating_sub(line.trim_start().len()));
+        if let Some(name) = text.strip_prefix("bundle__subcmd__")
+            && let Some(name) = name.strip_suffix(')')
+        {
+            takes_files = !name.starts_with("help") && name != "completion";
+        }
+        let line = match text
+            .strip_prefix("opts=\"")
+            .and_then(|rest| rest.strip_suffix('"'))
+        {
+            Some(words) => {
+                let kept: Vec<&str> = words
+                    .split(' ')
+                    .filter(|word| !word.starts_with("--max-") && !word.starts_with(['<', '[']))
+                    .collect();
+                format!("{indent}opts=\"{}\"", kept.join(" "))
+            }
+            None if takes_files && text == FLAGS && !behind_condition => {
+                format!("{indent}COMPREPLY=()")
+            }
+            None if takes_files => line.replace(" || ${COMP_CWORD} -eq 2 ]]", " ]]"),
+            None => line.to_owned(),
+        };
+        behind_condition = text.starts_with("if ");
+        line
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -10,7 +10,8 @@ use manifest_bundle::{Error, Result};
 use serde_json::json;
 
 use super::push::{
-    copy_options, location_tag, refuse_other_versions_of, summary, tags_to_set, total_size,
+    copy_options, location_tag, refuse_other_versions_of, summary, tags_to_set, tell_set,
+    total_size,
 };
 use super::record::Record;
 use crate::args::{AccessArgs, FromArgs, ToArgs, TransferArgs, word};
@@ -29,10 +30,10 @@ use crate::settings::Settings;
 pub(crate) struct Args {
     /// A registry reference, an archive, or oci:DIR[:NAME]
     #[arg(value_name = "SRC", value_parser = word::<Location>)]
-    source: Location,
+    pub(super) source: Location,
     /// A registry reference, FILE.tar, or oci:DIR[:NAME]; without a tag the source's is used
     #[arg(value_name = "DST", value_parser = word::<Location>)]
-    destination: Location,
+    pub(super) destination: Location,
     /// Take the referrers along
     #[arg(short, long)]
     referrers: bool,
@@ -51,7 +52,19 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let both = args.access.access();
-    let (from, to) = (args.from.access().or(&both), args.to.access().or(&both));
+    let (mut from, mut to) = (args.from.access(), args.to.access());
+    // Flags for both sides say which authorities are trusted, not that both of two registries speak TLS.
+    let are_two = match (&args.source, &args.destination) {
+        (Location::Registry(a), Location::Registry(b)) => {
+            a.repository.registry() != b.repository.registry()
+        }
+        _ => false,
+    };
+    if are_two && both.plain_http.is_none() {
+        from.keep_plain_on_this_machine(&args.source);
+        to.keep_plain_on_this_machine(&args.destination);
+    }
+    let (from, to) = (from.or(&both), to.or(&both));
     if from.password_stdin && to.password_stdin && from.username != to.username {
         return Err(
             Error::usage("stdin holds one password, and two are asked for")
@@ -60,7 +73,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     }
     let source_reach = settings.reach(&from)?;
     // One registry with one set of flags is reached once, so that its tokens are shared.
-    let destination_reach = if args.to.access() == args.from.access() {
+    let destination_reach = if to == from {
         source_reach.clone()
     } else {
         settings.reach(&to)?
@@ -109,10 +122,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     };
     let mut options = copy_options(&destination_reach, args.transfer.concurrency, mode);
     options.confirm = true;
-    // Every byte is received and then sent.
-    let _progress = settings
-        .talk
-        .progress("copy", total_size(&manifest).saturating_mul(2));
+    let sides = [source.as_ref(), destination.store.as_ref()];
+    let progress = settings.talk.transfer("copy", total_size(&manifest), sides);
     let is_there = missing.is_empty() && !tags.is_empty();
     let copied = if is_there {
         copy::referrers(
@@ -132,12 +143,17 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         )
         .await?
     };
-    settings.talk.say(summary(&copied));
+    drop(progress);
+    settings
+        .talk
+        .say(summary(&copied, destination.store.as_ref()));
     tell_referrers(&copied.referrers, args.referrers, settings);
 
     let mut record = Record::of_store(destination.store.as_ref(), digest, tag.as_ref());
     record.size = Some(total_size(&manifest));
+    let place = destination.store.place();
     destination.finish(&settings.stop.write_options(args.force, false))?;
+    tell_set("copied to", &place, &missing, &digest, settings);
     let mut answer = record.answer();
     if let Some(members) = answer.value.as_object_mut() {
         let referrers = copied.referrers.iter().map(|referrer| {

@@ -27,7 +27,7 @@ use crate::settings::Settings;
 pub(crate) struct Args {
     /// A directory, an archive, oci:DIR[:NAME], a registry reference, or `-`
     #[arg(value_name = "SRC", value_parser = word::<Location>)]
-    source: Location,
+    pub(super) source: Location,
     /// Fetch the manifest only
     #[arg(long)]
     metadata_only: bool,

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 pub(crate) struct Args {
     /// HOST/REPOSITORY, or oci:DIR
     #[arg(value_name = "REPOSITORY", value_parser = store_location)]
-    repository: Location,
+    pub(super) repository: Location,
     /// List the tags of referrers too
     #[arg(long)]
     all: bool,

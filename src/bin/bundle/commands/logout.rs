@@ -5,8 +5,8 @@ use manifest_bundle::docker_config;
 use manifest_bundle::reference::Registry as Host;
 use serde_json::json;
 
-use super::login::written_file;
-use crate::args::{AccessArgs, TransferArgs, word};
+use super::login::{host, written_file};
+use crate::args::{AccessArgs, TransferArgs};
 use crate::output::Answer;
 use crate::settings::Settings;
 
@@ -14,7 +14,7 @@ use crate::settings::Settings;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// HOST[:PORT]
-    #[arg(value_name = "HOST", value_parser = word::<Host>)]
+    #[arg(value_name = "HOST", value_parser = host)]
     host: Host,
     #[command(flatten)]
     access: AccessArgs,

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::CommandFactory as _;
 use manifest_bundle::content::Content;
 use manifest_bundle::directory::{self, WriteOptions};
 use manifest_bundle::{Error, Result};
 use serde_json::json;
 
-use crate::args::Cli;
+use crate::command::command;
 use crate::output::Answer;
 
 /// Write the manual pages into a directory
@@ -22,7 +21,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Answer> {
     std::fs::create_dir_all(&args.directory)
         .map_err(|error| Error::io("cannot make the directory", &args.directory, error))?;
-    let root = Cli::command();
+    // `bundle help` has no page; built, the commands have the flags that all of them share.
+    let mut root = command().disable_help_subcommand(true);
+    root.build();
     let mut commands = vec![root.clone()];
     for command in root.get_subcommands() {
         let name = format!("bundle-{}", command.get_name());
@@ -36,11 +37,13 @@ pub(crate) fn run(args: &Args) -> Result<Answer> {
         clap_mangen::Man::new(command)
             .render(&mut text)
             .map_err(|error| Error::io("cannot write", &path, error))?;
+        // What stands behind the flags is examples and tables, whose lines are kept as they are.
+        let text = String::from_utf8_lossy(&text).replace(".SH EXTRA\n", ".SH NOTES\n.nf\n");
         let options = WriteOptions {
             force: true,
             ..WriteOptions::default()
         };
-        directory::write_file(&path, &Content::from(text), &options)?;
+        directory::write_file(&path, &Content::from(text.into_bytes()), &options)?;
         pages.push(page);
     }
     let text: Vec<String> = pages

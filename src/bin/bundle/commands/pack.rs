@@ -1,6 +1,6 @@
 //! `bundle pack`: from a directory to an archive or a layout.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use manifest_bundle::directory;
@@ -59,6 +59,11 @@ pub(super) fn directory_location(text: &str) -> Result<Location, String> {
 }
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let to_stdout = matches!(args.output, Some(Location::Stream)) && !args.dry_run;
+    if to_stdout && std::io::stdout().is_terminal() {
+        return Err(Error::usage("an archive is not for a terminal")
+            .hint("send it into a file or another program: `-o FILE.tar`, `-o - | …`"));
+    }
     let packed = source::pack_location(&args.source, &args.pack, settings)?;
     let output = match &args.output {
         Some(output) => output.clone(),
@@ -131,7 +136,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             all_tags(Some(&tag), &[], &packed.bundle.metadata.version)?;
             let layout = Layout::open_or_create(&path, &settings.limits)?;
             write_layout(&layout, &packed, &tag, args.force, settings).await?;
-            record.reference = format!("{}@{digest}", layout.place());
+            record.reference = format!("{}:{tag}@{digest}", layout.place());
             record.tag = Some(tag.to_string());
         }
         Location::Layout { .. } | Location::Archive { .. } => {

@@ -16,6 +16,7 @@ use super::ahead::look_ahead;
 use super::push::total_size;
 use super::record::Record;
 use super::source::{self, PackArgs};
+use super::verify::tell_unchecked;
 use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
@@ -31,7 +32,7 @@ use crate::settings::Settings;
 pub(crate) struct Args {
     /// HOST/REPOSITORY:TAG or @DIGEST, or oci:DIR[:NAME]
     #[arg(value_name = "REF", value_parser = word::<Location>)]
-    source: Location,
+    pub(super) source: Location,
     #[command(flatten)]
     write: WriteArgs,
     #[command(flatten)]
@@ -88,8 +89,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     match &args.source {
         Location::Registry(_) | Location::Layout { .. } => {}
         other => {
-            return Err(Error::usage(format!("`{other}` is no registry and no layout"))
-                .hint(format!("`bundle unpack {other}` unpacks archives; for Docker Hub write `docker.io/{other}`")));
+            return Err(not_pulled(other));
         }
     }
     let reach = settings.reach(&args.access.access())?;
@@ -100,15 +100,34 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         expectations: args.expect.expectations(&settings.talk),
         at_hand: look_ahead(&opened, &manifest, &args.write, settings).await?,
     };
-    let progress = settings.talk.progress("pull", total_size(&manifest));
+    let from = opened.store.as_ref();
+    let size = total_size(&manifest);
+    let progress = settings
+        .talk
+        .transfer("pull", size, [from, &Memory::new("")]);
     let loaded = load::load(opened.store.as_ref(), manifest, &asked, &reach).await?;
     drop(progress);
     let digest = loaded.image.manifest.descriptor.digest;
     let mut record = Record::of_store(opened.store.as_ref(), digest, opened.tag.as_ref());
     record.size = Some(loaded.image.size());
     record.metadata = Some(loaded.unpacked.bundle.metadata.clone());
+    if !asked.expectations.is_empty() {
+        let metadata = &loaded.unpacked.bundle.metadata;
+        tell_unchecked(metadata, &asked.expectations, settings);
+    }
     write(&loaded, opened.tag.as_ref(), &args.write, settings).await?;
     Ok(record.answer())
+}
+
+/// Says what to write instead of something that is neither in a registry nor in a layout.
+fn not_pulled(source: &Location) -> Error {
+    let error = Error::usage(format!("`{source}` is no registry and no layout"));
+    error.hint(match source {
+        Location::Path(path) if !path.exists() => {
+            format!("write its registry, too: `HOST/{source}`; for Docker Hub `docker.io/{source}`")
+        }
+        _ => format!("`bundle unpack {source}` unpacks archives"),
+    })
 }
 
 /// Writes a bundle that was loaded.
@@ -173,7 +192,9 @@ fn write_directory(
     settings: &Settings,
 ) -> Result<()> {
     let options = settings.stop.write_options(args.force, args.prune);
+    let progress = settings.talk.work("writing");
     let written = directory::write(&loaded.unpacked.bundle.files, path, &options)?;
+    drop(progress);
     tell(path, &written, settings);
     Ok(())
 }

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     source: Location,
     /// HOST/REPOSITORY[:TAG], or oci:DIR[:NAME]
     #[arg(value_name = "REF", value_parser = word::<Location>)]
-    destination: Location,
+    pub(super) destination: Location,
     /// Another tag for the same bundle
     #[arg(short, long = "tag", value_name = "TAG", value_parser = tag)]
     tags: Vec<Tag>,
@@ -97,15 +97,18 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     if !set.tags.is_empty() {
         let mut options = copy_options(&reach, args.transfer.concurrency, ReferrersMode::Ignore);
         options.confirm = set.moves;
-        let _progress = settings.talk.progress("push", size);
+        let sides = [opened.store.as_ref(), to];
+        let _progress = settings.talk.transfer("push", size, sides);
         let copied = copy::copy(opened.store.as_ref(), &manifest, to, &set.tags, &options).await?;
-        settings.talk.say(summary(&copied));
+        settings.talk.say(summary(&copied, to));
     }
     let mut record = Record::of_store(to, digest, tags.first());
     record.size = Some(size);
     record.metadata = Some(metadata);
     record.left_out = opened.packed.map(|packed| packed.left_out);
+    let place = to.place();
     destination.finish(&settings.stop.write_options(args.force, false))?;
+    tell_set("pushed", &place, &set.tags, &digest, settings);
     Ok(record.answer())
 }
 
@@ -363,11 +366,25 @@ pub(super) fn total_size(manifest: &ManifestBlob) -> u64 {
     parts.saturating_add(manifest.descriptor.size)
 }
 
-/// Says what a copy did.
-pub(super) fn summary(copied: &Copied) -> String {
+/// Says under which tags something is to be had now, and what that is.
+pub(super) fn tell_set(did: &str, place: &str, tags: &[Tag], digest: &Digest, settings: &Settings) {
+    if !tags.is_empty() {
+        let names: Vec<String> = tags.iter().map(|tag| format!("{place}:{tag}")).collect();
+        let names = names.join(", ");
+        settings.talk.say(format!("{did} {names} ({digest})"));
+    }
+}
+
+/// Says what a copy did with the blobs: bytes are sent to a registry, and written anywhere else.
+pub(super) fn summary(copied: &Copied, to: &dyn Store) -> String {
+    let did = if to.repository().is_some() {
+        "sent"
+    } else {
+        "written"
+    };
     let blobs = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let parts: Vec<String> = [
-        blobs(copied.sent, &format!("sent ({} bytes)", copied.bytes)),
+        blobs(copied.sent, &format!("{did} ({} bytes)", copied.bytes)),
         blobs(copied.present, "there already"),
         blobs(copied.mounted, "mounted"),
     ]

@@ -29,9 +29,16 @@ pub(super) struct Record {
 
 impl Record {
     /// Makes the record of something in a store.
+    ///
+    /// In a layout the name stays in the reference: other tools find an image there by its name only.
     pub(super) fn of_store(store: &dyn Store, digest: Digest, tag: Option<&Tag>) -> Self {
+        let place = store.place();
+        let name = match tag {
+            Some(tag) if place.starts_with("oci:") => format!(":{tag}"),
+            _ => String::new(),
+        };
         Self {
-            reference: format!("{}@{digest}", store.place()),
+            reference: format!("{place}{name}@{digest}"),
             repository: store.repository().map(ToString::to_string),
             tag: tag.map(ToString::to_string),
             digest,

@@ -1,6 +1,6 @@
 //! Sources: whatever a call names, opened, and packed in memory where it is a directory.
 
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Kind, Result};
 
 use crate::args::IdentityArgs;
+use crate::report::{self, counted};
 use crate::settings::{self, Settings};
 
 /// How a directory is packed; commands that only read take the defaults.
@@ -231,7 +232,9 @@ pub(super) fn pack_location(
 
 fn pack_directory(path: &Path, args: &PackArgs, settings: &Settings) -> Result<Packed> {
     let mut spool = Spool::new(&settings.spool_directory);
+    let progress = settings.talk.work("packing");
     let packed = pack::pack(path, &args.request(settings)?, &mut spool)?;
+    drop(progress);
     tell(&packed, settings);
     Ok(packed)
 }
@@ -248,7 +251,9 @@ fn pack_stream(content: Content, args: &PackArgs, settings: &Settings) -> Result
         renamed: Vec::new(),
     };
     let mut spool = Spool::new(&settings.spool_directory);
+    let progress = settings.talk.work("packing");
     let packed = pack::pack_source(source, &args.request(settings)?, &mut spool)?;
+    drop(progress);
     tell(&packed, settings);
     Ok(packed)
 }
@@ -263,14 +268,15 @@ fn tell(packed: &Packed, settings: &Settings) {
         talk.say(format!("renamed `{from}` to `{to}`"));
     }
     if !packed.added.is_empty() {
+        let count = counted(packed.added.len(), "key");
         talk.say(format!(
-            "completed {} in the bundle: {}",
-            manifest_bundle::metadata::FILE,
-            packed.added.join(", ")
+            "completed {} in the bundle ({count})",
+            manifest_bundle::metadata::FILE
         ));
+        talk.detail(format!("added: {}", packed.added.join(", ")));
     }
-    for finding in &packed.findings {
-        talk.say(finding.to_string());
+    for line in report::findings(&packed.findings) {
+        talk.say(line);
     }
 }
 
@@ -289,6 +295,10 @@ fn packed_as_store(packed: Packed, place: &str) -> Result<Opened> {
 /// Reads stdin to its end, at most as much as a ceiling allows.
 fn read_stdin(settings: &Settings, ceiling: Ceiling) -> Result<Content> {
     let max = settings.limits[ceiling];
+    if std::io::stdin().is_terminal() {
+        let note = "reading from the terminal until Ctrl-D; an archive comes with `< FILE.tar`";
+        settings.talk.say(note);
+    }
     let fail = |error: std::io::Error| Error::new(Kind::Io, format!("cannot read stdin: {error}"));
     let mut spool = Spool::new(&settings.spool_directory);
     let content = spool

@@ -9,7 +9,7 @@ use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Result};
 use serde_json::json;
 
-use super::push::{refuse_other_versions_of, tags_to_set};
+use super::push::{refuse_other_versions_of, tags_to_set, tell_set};
 use super::record::Record;
 use crate::args::{AccessArgs, TransferArgs, tag, word};
 use crate::output::Answer;
@@ -23,7 +23,7 @@ use crate::settings::Settings;
 pub(crate) struct Args {
     /// HOST/REPOSITORY:TAG or @DIGEST, or oci:DIR[:NAME]
     #[arg(value_name = "REF", value_parser = word::<Location>)]
-    reference: Location,
+    pub(super) reference: Location,
     /// The tags
     #[arg(value_name = "TAG", required = true, value_parser = tag)]
     tags: Vec<Tag>,
@@ -72,6 +72,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     .await?
     .tags;
     copy::name(destination.store.as_ref(), &manifest, &missing).await?;
+    let place = destination.store.place();
+    tell_set("tagged", &place, &missing, &digest, settings);
     let record = Record::of_store(destination.store.as_ref(), digest, args.tags.first());
     let mut answer = record.answer();
     if let Some(members) = answer.value.as_object_mut() {

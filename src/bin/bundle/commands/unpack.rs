@@ -3,12 +3,14 @@
 use manifest_bundle::Result;
 use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::reference::Location;
+use manifest_bundle::store::memory::Memory;
 
 use super::ahead::look_ahead;
 use super::pull::{self, WriteArgs};
 use super::push::total_size;
 use super::record::Record;
 use super::source::{self, PackArgs};
+use super::verify::tell_unchecked;
 use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
@@ -44,7 +46,11 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         expectations: args.expect.expectations(&settings.talk),
         at_hand: look_ahead(&opened, &manifest, &args.write, settings).await?,
     };
-    let progress = settings.talk.progress("pull", total_size(&manifest));
+    let from = opened.store.as_ref();
+    let size = total_size(&manifest);
+    let progress = settings
+        .talk
+        .transfer("unpack", size, [from, &Memory::new("")]);
     let loaded = load::load(opened.store.as_ref(), manifest, &asked, &reach).await?;
     drop(progress);
     let mut record = Record::of_store(
@@ -54,6 +60,10 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     );
     record.size = Some(loaded.image.size());
     record.metadata = Some(loaded.unpacked.bundle.metadata.clone());
+    if !asked.expectations.is_empty() {
+        let metadata = &loaded.unpacked.bundle.metadata;
+        tell_unchecked(metadata, &asked.expectations, settings);
+    }
     pull::write(&loaded, opened.tag.as_ref(), &args.write, settings).await?;
     Ok(record.answer())
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use manifest_bundle::content::Spool;
 use manifest_bundle::directory;
-use manifest_bundle::finding::{Finding, Severity};
+use manifest_bundle::finding::Severity;
 use manifest_bundle::metadata::Identity;
 use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::ops::open::{self, Place};
@@ -17,7 +17,7 @@ use serde_json::json;
 use super::source::{self, PackArgs};
 use crate::args::{AccessArgs, TransferArgs, word};
 use crate::output::Answer;
-use crate::report;
+use crate::report::{self, counted};
 use crate::settings::Settings;
 
 /// Find what is wrong with a bundle or with a directory of manifests
@@ -32,7 +32,7 @@ use crate::settings::Settings;
 pub(crate) struct Args {
     /// A directory, a file, an archive, oci:DIR[:NAME], a registry reference, or `-`
     #[arg(value_name = "SRC", value_parser = word::<Location>)]
-    source: Location,
+    pub(super) source: Location,
     #[command(flatten)]
     pack: PackArgs,
     #[command(flatten)]
@@ -42,7 +42,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    // What is typed on the terminal must be seen.
+    let reads_stdin = matches!(args.source, Location::Stream);
+    let progress = (!reads_stdin).then(|| settings.talk.work("validating"));
     let report = report(args, settings).await?;
+    drop(progress);
     let count = |severity| {
         report
             .findings
@@ -56,10 +60,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         count(Severity::Note),
     );
     let objects = report.objects.len();
-    settings.talk.say(format!(
-        "{objects} objects: {errors} errors, {warnings} warnings, {notes} notes"
-    ));
-    let text: Vec<String> = report.findings.iter().map(text).collect();
+    let text = report::findings(&report.findings);
     let value = json!({
         "findings": report.findings.iter().map(report::finding).collect::<Vec<_>>(),
         "errors": errors,
@@ -69,15 +70,14 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     });
     let mut answer = Answer::new(text.join("\n"), value);
     answer.code = u8::from(errors > 0);
+    answer.closing = settings.talk.closing(format!(
+        "{}: {}, {}, {}",
+        counted(objects, "object"),
+        counted(errors, "error"),
+        counted(warnings, "warning"),
+        counted(notes, "note")
+    ));
     Ok(answer)
-}
-
-/// Writes a finding and its hint.
-fn text(finding: &Finding) -> String {
-    match &finding.hint {
-        Some(hint) => format!("{finding}\n  hint: {hint}"),
-        None => finding.to_string(),
-    }
 }
 
 /// Validates whatever the source is.

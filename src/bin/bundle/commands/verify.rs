@@ -1,6 +1,6 @@
 //! `bundle verify`: one line for each check, asked or not.
 
-use manifest_bundle::expectation::{self, Check, Outcome};
+use manifest_bundle::expectation::{self, Check, Expectations, Outcome};
 use manifest_bundle::image;
 use manifest_bundle::metadata::Metadata;
 use manifest_bundle::ops::load::{self, Asked};
@@ -28,7 +28,7 @@ use crate::settings::Settings;
 pub(crate) struct Args {
     /// A registry reference, an archive, oci:DIR[:NAME], a directory, or `-`
     #[arg(value_name = "SRC", value_parser = word::<Location>)]
-    source: Location,
+    pub(super) source: Location,
     /// Fetch the manifest only, and say what was not looked at
     #[arg(long)]
     metadata_only: bool,
@@ -85,6 +85,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         settings
             .talk
             .say("no expectations were given: this looked at integrity and format only");
+    }
+    if let Some(metadata) = &record.metadata {
+        tell_unchecked(metadata, &asked.expectations, settings);
     }
     if let Some(packed) = &opened.packed {
         record.left_out = Some(packed.left_out.clone());
@@ -144,17 +147,53 @@ async fn metadata_only(
     Ok((record, checks))
 }
 
-/// Writes each check on a line of its own.
-fn lines(checks: &[Check]) -> impl Iterator<Item = String> {
-    checks.iter().map(|check| {
-        let name = check.name;
-        let outcome = check.outcome.name();
-        match (&check.expected, &check.found) {
-            (Some(expected), Some(found)) => {
-                format!("{name}: {outcome}: expected {expected}, found {found}")
-            }
-            (_, Some(found)) => format!("{name}: {outcome}: {found}"),
-            (_, None) => format!("{name}: {outcome}"),
-        }
-    })
+/// Writes each check on a line of its own, in columns.
+fn lines(checks: &[Check]) -> Vec<String> {
+    let width = |text: fn(&Check) -> &'static str| {
+        let widths = checks.iter().map(|check| text(check).len());
+        widths.max().unwrap_or_default()
+    };
+    let names = width(|check| check.name);
+    let outcomes = width(|check| check.outcome.name());
+    let line = |check: &Check| {
+        let detail = match (&check.expected, &check.found) {
+            (Some(expected), Some(found)) => format!("expected {expected}, found {found}"),
+            (_, Some(found)) => found.clone(),
+            (_, None) => String::new(),
+        };
+        let (name, outcome) = (check.name, check.outcome.name());
+        format!("{name:names$}  {outcome:outcomes$}  {detail}")
+            .trim_end()
+            .to_owned()
+    };
+    checks.iter().map(line).collect()
+}
+
+/// Says that the bundle asks for a version of its operator, and that nobody has said which one there is.
+pub(super) fn tell_unchecked(metadata: &Metadata, asked: &Expectations, settings: &Settings) {
+    if let (Some(minimum), None) = (&metadata.min_operator_version, &asked.operator_version) {
+        settings.talk.say(format!(
+            "not checked: the bundle needs its operator at version {minimum} or later (--operator-version)"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_stand_in_columns() {
+        let checks = [
+            Check::of("a name", true, "1", "2"),
+            Check::not_asked("name", Some("x".into())),
+            Check::not_asked("b", None),
+        ];
+        let want = [
+            "a name  passed     expected 1, found 2",
+            "name    not asked  x",
+            "b       not asked",
+        ];
+        assert_eq!(lines(&checks), want);
+    }
 }

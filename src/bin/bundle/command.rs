@@ -1,0 +1,94 @@
+//! The command line as help, manual pages and completion see it: what the declarations of the arguments cannot say.
+
+use clap::{Arg, CommandFactory as _, ValueHint};
+
+use crate::args::Cli;
+
+/// Where to read on; the flags for limits would fill every help text.
+const LIMITS: &str =
+    "The limits on what comes from outside, and the flags that raise them: `bundle help limits`";
+
+/// Returns the whole command line.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command().mut_args(hint);
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|sub| sub.get_name().to_owned())
+        .collect();
+    names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |sub| subcommand(name, sub))
+    })
+}
+
+fn subcommand(name: &str, command: clap::Command) -> clap::Command {
+    let command = command.mut_args(hint).mut_args(|arg| {
+        let heading = arg.get_help_heading().unwrap_or_default();
+        // They work, for whoever calls two commands with the same flags; here they have little or no meaning.
+        let hide = match name {
+            "inspect" => ["Packing", "Identity"].contains(&heading),
+            "logout" => heading == "Registry" && arg.get_id() != "registry-config",
+            _ => false,
+        };
+        if hide { arg.hide(true) } else { arg }
+    });
+    if ["limits", "completion", "man", "version", "logout"].contains(&name) {
+        return command;
+    }
+    let closing = match command.get_after_help() {
+        Some(text) => format!("{text}\n\n{LIMITS}"),
+        None => LIMITS.to_owned(),
+    };
+    command.after_help(closing)
+}
+
+/// Says what shells complete a value with: what it is called tells.
+fn hint(arg: Arg) -> Arg {
+    if !arg.get_action().takes_values() {
+        return arg;
+    }
+    let name = arg
+        .get_value_names()
+        .and_then(|names| names.first())
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let hint = match name.as_str() {
+        "SRC" | "DST" | "REF" | "OUT" => ValueHint::AnyPath,
+        // What is packed is a directory, or one file.
+        "DIR" if arg.get_id() == "source" => ValueHint::AnyPath,
+        "DIR" => ValueHint::DirPath,
+        "FILE" => ValueHint::FilePath,
+        _ => ValueHint::Other,
+    };
+    // Values that are listed one by one are completed from the list.
+    arg.value_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn help(name: &str) -> String {
+        let mut command = command();
+        command.build();
+        let sub = command.find_subcommand_mut(name).unwrap();
+        sub.render_long_help().to_string()
+    }
+
+    #[test]
+    fn flags_stand_where_they_matter() {
+        command().debug_assert();
+        for (name, has, lacks) in [
+            ("limits", "--max-unpacked", "--plain-http"),
+            ("pack", "bundle help limits", "--max-"),
+            ("pack", "--flatten", "--username"),
+            ("pull", "bundle help limits", "--max-"),
+            ("inspect", "--metadata-only", "--flatten"),
+            ("inspect", "--plain-http", "--min-operator-version"),
+            ("logout", "--registry-config", "--plain-http"),
+        ] {
+            let help = help(name);
+            assert!(help.contains(has), "{name} lacks {has}: {help}");
+            assert!(!help.contains(lacks), "{name} has {lacks}: {help}");
+        }
+    }
+}
