@@ -17,6 +17,7 @@ mod file;
 mod link;
 mod look;
 mod mark;
+mod origins;
 mod place;
 mod read;
 mod staging;
@@ -30,15 +31,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::bundle::Files;
+use crate::error::Error;
 use crate::path::BundlePath;
 
 pub use ahead::{Ahead, in_the_way, look_ahead, look_ahead_at_file};
 pub use look::{Found, look};
+pub use origins::Origins;
 pub use read::read;
 pub use write::{write, write_file, write_file_with};
 
 /// How a source is read.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct ReadOptions {
     /// More patterns of what to leave out, in git's syntax, relative to the source.
     pub ignore: Vec<String>,
@@ -52,6 +56,8 @@ pub struct ReadOptions {
     pub symlink_roots: Vec<PathBuf>,
     /// Whether files in sub-directories of the manifests are carried as `sub-file.yaml`.
     pub flatten: bool,
+    /// Whether what cannot be carried is collected in [`Source::refused`] instead of being an error.
+    pub collect_refused: bool,
 }
 
 impl Default for ReadOptions {
@@ -63,6 +69,7 @@ impl Default for ReadOptions {
             resolve_symlinks: false,
             symlink_roots: Vec::new(),
             flatten: false,
+            collect_refused: false,
         }
     }
 }
@@ -70,14 +77,18 @@ impl Default for ReadOptions {
 /// What was read from a source.
 #[derive(Debug)]
 pub struct Source {
-    /// The files by their paths in the bundle; never none.
+    /// The files by their paths in the bundle; never none, unless something was refused.
     pub files: Files,
+    /// Where they come from.
+    pub origins: Origins,
     /// Whether the source has the layout of a bundle; if not, it is a bare directory, or one file, of manifests.
     pub declared: bool,
     /// What was there and is not in `files`, in the order of the paths.
     pub left_out: Vec<LeftOut>,
     /// Which files got another path, with the path they had in the source.
     pub renamed: Vec<(String, BundlePath)>,
+    /// What cannot be carried, where it is collected: links, special files, keys, names that not every system can hold.
+    pub refused: Vec<Error>,
 }
 
 /// Something in a source that is not carried.

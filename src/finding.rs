@@ -31,8 +31,10 @@ impl Severity {
 /// One thing that a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The file, as a path in the bundle; empty when it is about the bundle as a whole.
+    /// The file, as a path in the bundle, or where it stands in the source; empty when it is about the bundle as a whole.
     pub file: String,
+    /// The path in the bundle, where `file` is another one.
+    pub bundle_path: Option<String>,
     /// The line in that file, from 1; 0 when it is about the file as a whole.
     pub line: u32,
     /// The stable code, such as `metadata-version`: one for each kind of fault (spec/bundle.md, "Findings").
@@ -50,6 +52,7 @@ impl Finding {
     pub fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             file: String::new(),
+            bundle_path: None,
             line: 0,
             code,
             severity,

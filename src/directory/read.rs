@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, CWD, FileType, statat};
 use super::file::{self, Snapshot, open_directory, snapshot};
 use super::link::{Roots, special};
 use super::walk::{Open, Total, Walk, is_manifest_name, sensitive};
-use super::{LeftOut, ReadOptions, Source};
+use super::{LeftOut, Origins, ReadOptions, Source};
 use crate::bundle::{Files, MANIFESTS, METADATA};
 use crate::content::{Content, Spool};
 use crate::error::{Error, Result};
@@ -61,6 +61,7 @@ pub fn read(
         buffer: file::buffer(),
         files: Vec::new(),
         left_out: Vec::new(),
+        refused: options.collect_refused.then(Vec::new),
         total: Total::default(),
     };
     walk.directory(&Open {
@@ -73,18 +74,21 @@ pub fn read(
         declared,
         files,
         left_out,
+        mut refused,
         ..
     } = walk;
-    if files.is_empty() {
+    if files.is_empty() && refused.as_ref().is_none_or(Vec::is_empty) {
         return Err(nothing(path, &left_out));
     }
     let mut renamed = Vec::new();
-    let files = arrange(files, options.flatten, &mut renamed)?;
+    let (files, origins) = arrange(files, options.flatten, &mut renamed, &mut refused)?;
     Ok(Source {
         files,
+        origins: Origins::new(path, declared, origins),
         declared,
         left_out,
         renamed,
+        refused: refused.unwrap_or_default(),
     })
 }
 
@@ -113,10 +117,12 @@ fn read_file(
     let included = ignore.includes(Path::new(name), false);
     match snapshot(fd, path, &mut file::buffer(), limits, spool, included)? {
         Snapshot::Content(content) => Ok(Source {
-            files: Files::from([(bundle_path, content)]),
+            files: Files::from([(bundle_path.clone(), content)]),
+            origins: Origins::of_file(bundle_path, path),
             declared: false,
             left_out: Vec::new(),
             renamed: Vec::new(),
+            refused: Vec::new(),
         }),
         Snapshot::Sensitive(kind) => Err(sensitive(path, kind)),
     }
@@ -139,33 +145,48 @@ fn arrange(
     files: Vec<(PathBuf, BundlePath, Content)>,
     flatten: bool,
     renamed: &mut Vec<(String, BundlePath)>,
-) -> Result<Files> {
+    refused: &mut Option<Vec<Error>>,
+) -> Result<(Files, BTreeMap<BundlePath, PathBuf>)> {
+    let mut refuse = |error: Error| match refused {
+        Some(refused) => {
+            refused.push(error);
+            Ok(())
+        }
+        None => Err(error),
+    };
     let mut arranged = Files::new();
     let mut origins: BTreeMap<BundlePath, PathBuf> = BTreeMap::new();
     let mut distinct = Distinct::default();
     for (path, bundle_path, content) in files {
-        let flat = if flatten {
-            flattened(&bundle_path)?
-        } else {
-            None
+        let flat = match flattened(&bundle_path) {
+            Ok(flat) => flat.filter(|_| flatten),
+            Err(_) if !flatten => None,
+            Err(error) => {
+                refuse(error.file(path.display()))?;
+                continue;
+            }
         };
         let final_path = flat.unwrap_or_else(|| bundle_path.clone());
         if let Some(other) = origins.get(&final_path) {
             let [one, two] = [other, &path].map(|path| shown(&path.to_string_lossy()));
-            return Err(Error::invalid(format!(
-                "`{one}` and `{two}` would both be `{final_path}`"
-            ))
-            .file(path.display())
-            .hint("rename one of them"));
+            refuse(
+                Error::invalid(format!("`{one}` and `{two}` would both be `{final_path}`"))
+                    .file(path.display())
+                    .hint("rename one of them"),
+            )?;
+            continue;
         }
-        distinct.add(&final_path)?;
+        if let Err(error) = distinct.add(&final_path) {
+            refuse(error)?;
+            continue;
+        }
         if final_path != bundle_path {
             renamed.push((path.to_string_lossy().into_owned(), final_path.clone()));
         }
         origins.insert(final_path.clone(), path);
         arranged.insert(final_path, content);
     }
-    Ok(arranged)
+    Ok((arranged, origins))
 }
 
 /// Returns the path of a manifest in a sub-directory without the sub-directory, if it is one.

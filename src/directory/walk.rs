@@ -12,7 +12,7 @@ use super::file::{Snapshot, changed, list, open_directory, open_file, snapshot};
 use super::link::{Roots, Target, special};
 use crate::bundle::{MANIFESTS, METADATA};
 use crate::content::{Content, Spool};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::escape::shown;
 use crate::ignore::{self, Ignore};
 use crate::limits::{Ceiling, Limits};
@@ -33,6 +33,8 @@ pub(super) struct Walk<'a> {
     /// The files with their paths in the source.
     pub(super) files: Vec<(PathBuf, BundlePath, Content)>,
     pub(super) left_out: Vec<LeftOut>,
+    /// What was refused, where that is collected.
+    pub(super) refused: Option<Vec<Error>>,
     pub(super) total: Total,
 }
 
@@ -78,7 +80,14 @@ impl Walk<'_> {
             self.enter_ignore_file(open)?;
         }
         for (name, kind) in entries {
-            self.entry(open, &name, kind)?;
+            match (self.entry(open, &name, kind), &mut self.refused) {
+                (Err(error), Some(refused))
+                    if matches!(error.kind(), Kind::Unsafe | Kind::Invalid) =>
+                {
+                    refused.push(error.file(self.source.join(open.path.join(&name)).display()));
+                }
+                (done, _) => done?,
+            }
         }
         if has_ignore_file {
             self.ignore.leave();

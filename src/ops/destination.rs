@@ -24,6 +24,8 @@ pub struct Destination {
     pub tag: Option<Tag>,
     /// The file that is written in the end, from the store in memory.
     archive: Option<(PathBuf, Arc<Memory>)>,
+    /// The same for a stream, which the caller writes.
+    stream: Option<Arc<Memory>>,
 }
 
 impl Destination {
@@ -51,6 +53,7 @@ impl Destination {
                     store: Arc::new(registry),
                     tag: reference.tag.clone(),
                     archive: None,
+                    stream: None,
                 })
             }
             Location::Layout { entry, .. } | Location::Archive { entry, .. }
@@ -64,11 +67,20 @@ impl Destination {
                     store: Arc::new(layout),
                     tag: entry.name.clone(),
                     archive: None,
+                    stream: None,
                 })
             }
             Location::Archive { path, entry } => Ok(Self::file(path.clone(), entry.name.clone())),
             Location::Path(path) => Ok(Self::file(path.clone(), None)),
-            Location::Stream => Err(Error::usage("`-` is no destination here")),
+            Location::Stream => {
+                let memory = Arc::new(Memory::new("oci-archive:-"));
+                Ok(Self {
+                    store: Arc::clone(&memory) as Arc<dyn Store>,
+                    tag: None,
+                    archive: None,
+                    stream: Some(memory),
+                })
+            }
         }
     }
 
@@ -78,7 +90,13 @@ impl Destination {
             store: Arc::clone(&memory) as Arc<dyn Store>,
             tag,
             archive: Some((path, memory)),
+            stream: None,
         }
+    }
+
+    /// Returns what is to be written as an archive to the stream that the destination is, once it is complete.
+    pub fn stream(&self) -> Option<&Memory> {
+        self.stream.as_deref()
     }
 
     /// Fails where [`Destination::finish`] would, before anything is fetched for it.

@@ -7,7 +7,7 @@ use crate::bundle::{Bundle, Files};
 use crate::content::{Content, Spool};
 use crate::directory::{self, LeftOut, ReadOptions, Source};
 use crate::error::{Error, Kind, Result};
-use crate::finding::{Finding, Severity};
+use crate::finding::{self, Finding, Severity};
 use crate::image::{self, Image, PackOptions};
 use crate::limits::Limits;
 use crate::metadata::{self, Identity};
@@ -59,7 +59,7 @@ pub fn pack(source: &Path, request: &PackRequest, spool: &mut Spool) -> Result<P
 pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> Result<Packed> {
     let limits = &request.image.limits;
     let threads = NonZeroUsize::new(request.image.threads).unwrap_or(NonZeroUsize::MIN);
-    let report = check(&source.files, &request.identity, limits, threads)?;
+    let report = check(&source, &request.identity, limits, threads)?;
     let refused = |finding: &Finding| {
         finding.severity == Severity::Error
             && !(request.allow_invalid && validate::is_object_code(finding.code))
@@ -99,18 +99,19 @@ pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> 
     })
 }
 
-/// Checks the files of a source as the bundle that packing would make of them: with what the call says, what the objects
+/// Checks the files of a source as those of the bundle that packing would make of them: with what the call says, what the objects
 /// ask for and what every bundle has counted as if it stood in the metadata.
 ///
 /// # Errors
 ///
 /// [`Kind::Usage`](crate::error::Kind::Usage) for a call that contradicts the metadata, and content that cannot be read; what is wrong with the files is a finding.
 pub fn check(
-    files: &Files,
+    source: &Source,
     identity: &Identity,
     limits: &Limits,
     threads: NonZeroUsize,
 ) -> Result<Report> {
+    let files = &source.files;
     let file = metadata_file(files)?;
     let mut options = validate::Options {
         needs_metadata: true,
@@ -132,7 +133,27 @@ pub fn check(
         Err(error) => return Err(error),
     };
     options.additions = Some(filled.added);
-    validate::validate(files, limits, &options)
+    check_with(source, limits, &options)
+}
+
+/// Checks the files of a source as they are; findings name them by their places in the source, and what was refused in it
+/// is a finding too.
+///
+/// # Errors
+///
+/// As [`validate::validate`].
+pub fn check_with(source: &Source, limits: &Limits, options: &validate::Options) -> Result<Report> {
+    let mut report = validate::validate(&source.files, limits, options)?;
+    source.origins.locate(&mut report.findings);
+    // What was refused is at no path of the bundle: the error names it as the source does.
+    for error in &source.refused {
+        let mut finding = Finding::error("layout-refused", error.message());
+        finding.file = error.detail().file.clone().unwrap_or_default();
+        finding.hint.clone_from(&error.detail().hint);
+        report.findings.push(finding);
+    }
+    finding::sort(&mut report.findings);
+    Ok(report)
 }
 
 /// Returns the bytes of the source's metadata file, if it has one.

@@ -108,6 +108,7 @@ pub const CHECKS: &[Check] = &[
     row("layout-chart", Layout, Run::Layout(layout::chart), "There is the `Chart.yaml` of a Helm chart."),
     row("layout-annotations", Layout, Run::Layout(layout::annotations_file), "A second file is named `annotations.yaml`."),
     row("layout-collision", Layout, Run::Layout(layout::collision), "Two paths are one on some systems."),
+    row("layout-refused", Layout, Reading, "Something in the source cannot be carried: a link, a special file, a private key, or a name."),
     row("layout-name", Layout, Run::Layout(layout::name), "A file name is legal and makes trouble."),
     row("layout-same-name", Layout, Run::Layout(layout::same_name), "Both directories have a file of one name."),
     row("layout-leftover", Layout, Run::Layout(layout::leftover), "A desktop or an editor left a file behind."),

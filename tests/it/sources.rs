@@ -82,3 +82,169 @@ fn validate_takes_the_flags_for_what_the_bundle_would_say() {
     ran.assert_stdout_has("`k8s.io.bundle.version.v1` is missing [metadata-required]")
         .assert_stdout_has("hint: add --version V, or write it into");
 }
+
+const BROKEN: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels: {}\n";
+
+#[test]
+fn a_finding_names_the_file_that_an_editor_can_open() {
+    let sandbox = Sandbox::new();
+    let identity = ["--package", "ed", "--version", "0.22.0"];
+    sandbox.write("deep/operator/roles.yaml", BROKEN);
+    sandbox.write("bare/roles.yaml", BROKEN);
+    bundle_dir(sandbox.path("whole"), "ed", "0.22.0", None);
+    sandbox.write("whole/manifests/roles.yaml", BROKEN);
+    let flat = [&identity[..], &["--flatten"]].concat();
+    for (source, flags, file, bundle_path) in [
+        (
+            "deep",
+            &flat[..],
+            "deep/operator/roles.yaml",
+            "manifests/operator-roles.yaml",
+        ),
+        (
+            "./bare",
+            &identity,
+            "./bare/roles.yaml",
+            "manifests/roles.yaml",
+        ),
+        (
+            "bare/roles.yaml",
+            &identity,
+            "bare/roles.yaml",
+            "manifests/roles.yaml",
+        ),
+        (
+            "whole",
+            &[],
+            "whole/manifests/roles.yaml",
+            "manifests/roles.yaml",
+        ),
+    ] {
+        assert!(sandbox.path(file).is_file());
+        let place = format!("{file}:1: error: `metadata.name` is missing");
+        let json = ["--format", "json"];
+        let ran = sandbox.run([&["validate", source], flags].concat());
+        ran.assert_code(1).assert_stdout_has(&place);
+        let ran = sandbox.run([&["validate", source], flags, &json].concat());
+        let finding = ran.assert_code(1).json()["findings"][0].clone();
+        assert_eq!(finding["file"], file, "{ran}");
+        assert_eq!(finding["bundlePath"], bundle_path, "{ran}");
+        let ran = sandbox.run([&["pack", source, "--dry-run"], flags, &json].concat());
+        let error = ran.assert_code(11).error_json();
+        assert_eq!(error["file"], file, "{ran}");
+        assert_eq!(error["findings"][0]["bundlePath"], bundle_path, "{ran}");
+    }
+    // In an archive there is no other path.
+    let out = sandbox.path("whole.tar");
+    let pack = [
+        "pack",
+        "whole",
+        "--allow-invalid",
+        "-o",
+        out.to_str().unwrap(),
+    ];
+    sandbox.run(pack).ok();
+    let ran = sandbox.run(["validate", "whole.tar", "--format", "json"]);
+    let finding = ran.assert_code(1).json()["findings"][0].clone();
+    assert_eq!(finding["file"], "manifests/roles.yaml", "{ran}");
+    assert!(finding["bundlePath"].is_null(), "{ran}");
+
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n";
+    sandbox.write("twice/a/one.yaml", object);
+    sandbox.write("twice/b/one.yaml", object);
+    sandbox
+        .run([&["validate", "twice"], &flat[..]].concat())
+        .assert_code(1)
+        .assert_stdout_has(
+            "twice/b/one.yaml:1: error: `ConfigMap one` is already in twice/a/one.yaml, line 1",
+        );
+}
+
+#[test]
+fn what_cannot_be_carried_is_found_beside_everything_else() {
+    let sandbox = Sandbox::new();
+    bundle_dir(sandbox.path("etcd"), "etcd", "1.0.0", None);
+    sandbox.write("etcd/manifests/roles.yaml", BROKEN);
+    sandbox.write("etcd/manifests/con.yaml", "");
+    std::os::unix::fs::symlink("roles.yaml", sandbox.path("etcd/manifests/link.yaml")).unwrap();
+    sandbox
+        .program("mkfifo", ["etcd/manifests/pipe.yaml"])
+        .run()
+        .ok();
+    let ran = sandbox.run(["validate", "etcd"]);
+    ran.assert_code(1)
+        .assert_stdout_has("\netcd/manifests/link.yaml: error: ")
+        .assert_stdout_has("is a link to `roles.yaml` [layout-refused]")
+        .assert_stdout_has("hint: `--resolve-symlinks`")
+        .assert_stdout_has("is a named pipe [layout-refused]")
+        .assert_stdout_has("\netcd/manifests/roles.yaml:1: error: ");
+    assert!(
+        ran.stdout()
+            .lines()
+            .filter(|line| line.contains("[layout-refused]"))
+            .count()
+            >= 2
+    );
+    sandbox.run(["pack", "etcd", "--dry-run"]).assert_code(8);
+    // Two that come to one name, in a source that has nothing else.
+    sandbox.write("twice/a-b.yaml", "");
+    sandbox.write("twice/a/b.yaml", "");
+    let flags = ["--flatten", "--package", "x", "--version", "1.0.0"];
+    assert_eq!(agreed(&sandbox, "twice", &flags), 1);
+    std::fs::create_dir(sandbox.path("links")).unwrap();
+    std::os::unix::fs::symlink("x", sandbox.path("links/x.yaml")).unwrap();
+    assert_eq!(agreed(&sandbox, "links", &flags), 1);
+}
+
+#[test]
+fn streams_are_taken_where_the_help_says_so() {
+    let sandbox = Sandbox::new();
+    let objects = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n";
+    let pack = [
+        "pack",
+        "-",
+        "--package",
+        "etcd",
+        "--version",
+        "1.0.0",
+        "-o",
+        "etcd.tar",
+    ];
+    sandbox.bundle(pack).stdin(objects).run().ok();
+    let archive = std::fs::read(sandbox.path("etcd.tar")).unwrap();
+    let with = |words: &[&str], stdin: &[u8]| sandbox.bundle(words).stdin(stdin).run();
+    with(&["validate", "-"], objects.as_bytes()).ok();
+    let ran = with(&["validate", "-"], BROKEN.as_bytes());
+    ran.assert_code(1).assert_stdout_has("-:1: error: ");
+    with(&["validate", "-"], &archive).ok();
+    with(&["copy", "-", "oci:store"], &archive).ok();
+    with(&["inspect", "-"], &archive).ok();
+    let ran = sandbox
+        .bundle(["copy", "oci:store:1.0.0", "-"])
+        .raw_stdout()
+        .run();
+    ran.ok().assert_stderr_has("oci-archive:-@sha256:");
+    assert_eq!(ran.stdout_bytes(), archive);
+    for words in [
+        &["copy", "-", "oci:x"][..],
+        &["push", "-", "oci:x"],
+        &["pack", "-", "--dry-run"],
+        &["validate", "-"],
+        &["unpack", "-"],
+    ] {
+        with(words, b"")
+            .assert_code(11)
+            .assert_stderr_has("standard input is empty");
+    }
+    for (words, stdin, hint) in [
+        (
+            &["copy", "-", "oci:x"][..],
+            objects.as_bytes(),
+            "`bundle push - REF`",
+        ),
+        (&["pack", "-", "--dry-run"], &archive, "`bundle copy - OUT`"),
+        (&["pull", "etcd.tar"], b"", "`bundle unpack etcd.tar`"),
+    ] {
+        with(words, stdin).assert_code(2).assert_stderr_has(hint);
+    }
+}

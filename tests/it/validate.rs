@@ -133,10 +133,11 @@ const BAD: &[(&str, Severity, &str, u32)] = &[
     ("unquoted", Warning, "manifests/settings.yaml", 7),
 ];
 
-/// Codes that no folder can show: names that not every system can hold side by side, sizes, and keys that scanners of
+/// Codes that no folder can show: names that not every system can hold side by side, links, sizes, and keys that scanners of
 /// secrets would find; tests beside the code show them.
 const WITHOUT_FOLDER: &[&str] = &[
     "layout-collision",
+    "layout-refused",
     "credentials",
     "yaml-too-large",
     "yaml-too-many-nodes",

@@ -30,7 +30,7 @@ use crate::talk::Talk;
 )]
 #[command(
     after_help = "A source is a bundle directory, an archive (FILE.tar), a layout (oci:DIR[:NAME]) or a registry reference \
-    (HOST/REPOSITORY[:TAG][@DIGEST]), everywhere. The pinned reference goes to stdout, everything else to stderr."
+    (HOST/REPOSITORY[:TAG][@DIGEST]); `-` is an archive on stdin, or objects where a command packs or validates. The pinned reference goes to stdout, everything else to stderr."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

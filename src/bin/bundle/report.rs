@@ -150,6 +150,7 @@ pub(crate) fn finding(finding: &Finding) -> Value {
         "code": finding.code,
         "severity": finding.severity.name(),
         "file": (!finding.file.is_empty()).then_some(&finding.file),
+        "bundlePath": finding.bundle_path,
         "line": (finding.line > 0).then_some(finding.line),
         "message": finding.message,
         "hint": finding.hint,

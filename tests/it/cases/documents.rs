@@ -20,7 +20,7 @@ fn objects(sandbox: &Sandbox, directory: &str) -> Vec<String> {
     objects.map(name).collect()
 }
 
-/// The findings about a directory as `FILE:LINE CODE`.
+/// The findings about a directory as `FILE:LINE CODE`, with the paths that the files have in the bundle.
 fn findings(sandbox: &Sandbox, directory: &str) -> Vec<String> {
     let ran = sandbox.run(["validate", directory, "--format", "json"]);
     let value = ran.json();
@@ -28,7 +28,12 @@ fn findings(sandbox: &Sandbox, directory: &str) -> Vec<String> {
         let line = finding["line"].as_u64();
         let line = line.map_or_else(String::new, |line| format!(":{line}"));
         let text = |key: &str| finding[key].as_str().unwrap().to_owned();
-        format!("{}{line} {}", text("file"), text("code"))
+        let file = finding["bundlePath"].as_str().map(str::to_owned);
+        format!(
+            "{}{line} {}",
+            file.unwrap_or_else(|| text("file")),
+            text("code")
+        )
     };
     let findings = value["findings"].as_array().unwrap().iter();
     findings.map(line).collect()
@@ -327,9 +332,7 @@ fn case_30_files_that_are_no_objects_are_named_with_what_is_missing() {
     refused.assert_code(11).assert_stderr_has("--allow-invalid");
     let packed = sandbox.run(pack("in", &allowed));
     for name in ["list.yaml", "nameless.yaml", "values.yaml"] {
-        packed
-            .ok()
-            .assert_stderr_has(&format!("manifests/{name}:1"));
+        packed.ok().assert_stderr_has(&format!("in/{name}:1"));
     }
 }
 

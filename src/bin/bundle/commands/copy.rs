@@ -1,12 +1,14 @@
 //! `bundle copy`: any image or index from one store to another, with the same digest or not at all.
 
+use std::io::Write as _;
+
 use manifest_bundle::ops::copy::{self, Referrer, ReferrersMode};
 use manifest_bundle::ops::destination::Destination;
-use manifest_bundle::ops::open::{self, Place};
-use manifest_bundle::reference::Location;
-use manifest_bundle::store::{self, Name};
+use manifest_bundle::ops::open::{self, Place, Reach};
+use manifest_bundle::reference::{Entry, Location};
+use manifest_bundle::store::{self, Name, archive};
 use manifest_bundle::tag::Tag;
-use manifest_bundle::{Error, Result};
+use manifest_bundle::{Error, Kind, Result};
 use serde_json::json;
 
 use super::push::{
@@ -14,6 +16,7 @@ use super::push::{
     total_size,
 };
 use super::record::Record;
+use super::source::{self, Stream};
 use crate::args::{AccessArgs, FromArgs, ToArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
@@ -28,10 +31,10 @@ use crate::settings::Settings;
   bundle copy ghcr.io/team/etcd:3.5.0 etcd.tar
   bundle copy oci:store:3.5.0 localhost:5000/etcd --to-username me --to-password-stdin")]
 pub(crate) struct Args {
-    /// A registry reference, an archive, or oci:DIR[:NAME]
+    /// A registry reference, an archive, oci:DIR[:NAME], or `-` for an archive on stdin
     #[arg(value_name = "SRC", value_parser = word::<Location>)]
     pub(super) source: Location,
-    /// A registry reference, FILE.tar, or oci:DIR[:NAME]; without a tag the source's is used
+    /// A registry reference, FILE.tar, oci:DIR[:NAME], or `-` for an archive on stdout; without a tag the source's is used
     #[arg(value_name = "DST", value_parser = word::<Location>)]
     pub(super) destination: Location,
     /// Take the referrers along
@@ -79,7 +82,11 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         settings.reach(&to)?
     };
 
-    let Place::Store(source, name) = open::open(&args.source, &source_reach).await? else {
+    let place = match &args.source {
+        Location::Stream => open_archive(settings, &source_reach)?,
+        other => open::open(other, &source_reach).await?,
+    };
+    let Place::Store(source, name) = place else {
         return Err(Error::usage(format!(
             "`{}` is a directory, and an image is copied",
             args.source
@@ -151,10 +158,18 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
 
     let mut record = Record::of_store(destination.store.as_ref(), digest, tag.as_ref());
     record.size = Some(total_size(&manifest));
+    let mut answer = record.answer();
+    if let Some(memory) = destination.stream() {
+        let mut stdout = std::io::stdout().lock();
+        archive::write(memory, &mut stdout)?;
+        stdout
+            .flush()
+            .map_err(|error| Error::new(Kind::Io, format!("cannot write to stdout: {error}")))?;
+        answer.on_stderr = true;
+    }
     let place = destination.store.place();
     destination.finish(&settings.stop.write_options(args.force, false))?;
     tell_set("copied to", &place, &missing, &digest, settings);
-    let mut answer = record.answer();
     if let Some(members) = answer.value.as_object_mut() {
         let referrers = copied.referrers.iter().map(|referrer| {
             json!({
@@ -167,6 +182,19 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         members.insert("referrers".into(), referrers.collect());
     }
     Ok(answer)
+}
+
+/// Opens the archive that comes on stdin; objects are no image yet.
+fn open_archive(settings: &Settings, reach: &Reach) -> Result<Place> {
+    match source::read_stream(settings)? {
+        Stream::Archive(content) => {
+            open::open_content(&content, "oci-archive:-", &Entry::default(), &reach.limits)
+        }
+        Stream::Objects(_) => Err(
+            Error::usage("stdin holds no archive, and an image is copied")
+                .hint("`bundle push - REF` and `bundle pack -` pack objects on the way"),
+        ),
+    }
 }
 
 /// Counts and names the referrers.

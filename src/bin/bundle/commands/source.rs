@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use manifest_bundle::bundle::{Files, MANIFESTS};
 use manifest_bundle::content::{Content, Spool};
-use manifest_bundle::directory::{self, ReadOptions};
+use manifest_bundle::directory::{self, Origins, ReadOptions};
 use manifest_bundle::image::{Format as ImageFormat, PackOptions};
 use manifest_bundle::limits::Ceiling;
 use manifest_bundle::oci::ManifestBlob;
@@ -96,6 +96,7 @@ impl PackArgs {
             resolve_symlinks: self.resolve_symlinks,
             symlink_roots: self.symlink_root.clone(),
             flatten: self.flatten,
+            collect_refused: false,
         }
     }
 
@@ -183,33 +184,57 @@ pub(super) async fn open(
     }
 }
 
-/// Opens what comes on stdin: an archive, or objects as one stream of YAML.
-fn open_stream(args: &PackArgs, reach: &Reach, settings: &Settings) -> Result<Opened> {
+/// What comes on stdin.
+pub(super) enum Stream {
+    /// An archive.
+    Archive(Content),
+    /// Objects as one stream of YAML.
+    Objects(Content),
+}
+
+/// Reads stdin whole and tells what it is.
+pub(super) fn read_stream(settings: &Settings) -> Result<Stream> {
     let content = read_stdin(settings, Ceiling::Blob)?;
-    if is_tar(&content)? {
-        args.refuse(&Location::Stream)?;
-        return match open::open_content(
-            &content,
-            "oci-archive:-",
-            &Entry::default(),
-            &reach.limits,
-        )? {
-            Place::Store(store, name) => {
-                let tag = match &name {
-                    Name::Tag(tag) => Some(tag.clone()),
-                    Name::Digest(_) => None,
-                };
-                Ok(Opened {
-                    store,
-                    name,
-                    tag,
-                    packed: None,
-                })
-            }
-            Place::Directory(_) => Err(Error::usage("`-` holds no archive")),
-        };
-    }
-    packed_as_store(pack_stream(content, args, settings)?, "-")
+    Ok(if is_tar(&content)? {
+        Stream::Archive(content)
+    } else {
+        Stream::Objects(content)
+    })
+}
+
+/// Opens what comes on stdin.
+fn open_stream(args: &PackArgs, reach: &Reach, settings: &Settings) -> Result<Opened> {
+    open_read(read_stream(settings)?, args, reach, settings)
+}
+
+/// Opens what came on stdin; objects are packed.
+pub(super) fn open_read(
+    stream: Stream,
+    args: &PackArgs,
+    reach: &Reach,
+    settings: &Settings,
+) -> Result<Opened> {
+    let content = match stream {
+        Stream::Archive(content) => content,
+        Stream::Objects(content) => {
+            return packed_as_store(pack_stream(content, args, settings)?, "-");
+        }
+    };
+    args.refuse(&Location::Stream)?;
+    let place = open::open_content(&content, "oci-archive:-", &Entry::default(), &reach.limits)?;
+    let Place::Store(store, name) = place else {
+        return Err(Error::usage("`-` holds no archive"));
+    };
+    let tag = match &name {
+        Name::Tag(tag) => Some(tag.clone()),
+        Name::Digest(_) => None,
+    };
+    Ok(Opened {
+        store,
+        name,
+        tag,
+        packed: None,
+    })
 }
 
 /// Packs a directory, or `-`, and says what the author should know.
@@ -219,7 +244,16 @@ pub(super) fn pack_location(
     settings: &Settings,
 ) -> Result<Packed> {
     match location {
-        Location::Stream => pack_stream(read_stdin(settings, Ceiling::File)?, args, settings),
+        Location::Stream => {
+            let content = read_stdin(settings, Ceiling::File)?;
+            if is_tar(&content)? {
+                return Err(
+                    Error::usage("stdin holds an archive, which is packed already")
+                        .hint("`bundle copy - OUT` and `bundle push - REF` take it from there"),
+                );
+            }
+            pack_stream(content, args, settings)
+        }
         Location::Path(path) => pack_directory(path, args, settings),
         Location::Registry(reference) => Err(Error::usage(format!(
             "`{reference}` names a registry, and a directory is packed"
@@ -241,21 +275,28 @@ fn pack_directory(path: &Path, args: &PackArgs, settings: &Settings) -> Result<P
 
 /// Packs objects that came as one stream, as the one file of a bundle.
 fn pack_stream(content: Content, args: &PackArgs, settings: &Settings) -> Result<Packed> {
-    let path: BundlePath = format!("{MANIFESTS}/manifests.yaml")
-        .parse()
-        .map_err(|invalid: manifest_bundle::invalid::Invalid| invalid.of_kind(Kind::Invalid))?;
-    let source = directory::Source {
-        files: Files::from([(path, content)]),
-        declared: false,
-        left_out: Vec::new(),
-        renamed: Vec::new(),
-    };
+    let source = stream_source(content)?;
     let mut spool = Spool::new(&settings.spool_directory);
     let progress = settings.talk.work("packing");
     let packed = pack::pack_source(source, &args.request(settings)?, &mut spool)?;
     drop(progress);
     tell(&packed, settings);
     Ok(packed)
+}
+
+/// Makes a source of objects that came as one stream.
+pub(super) fn stream_source(content: Content) -> Result<directory::Source> {
+    let path: BundlePath = format!("{MANIFESTS}/manifests.yaml")
+        .parse()
+        .map_err(|invalid: manifest_bundle::invalid::Invalid| invalid.of_kind(Kind::Invalid))?;
+    Ok(directory::Source {
+        origins: Origins::of_file(path.clone(), Path::new("-")),
+        files: Files::from([(path, content)]),
+        declared: false,
+        left_out: Vec::new(),
+        renamed: Vec::new(),
+        refused: Vec::new(),
+    })
 }
 
 /// Says what packing did beside packing (P10, P11).
@@ -306,6 +347,10 @@ fn read_stdin(settings: &Settings, ceiling: Ceiling) -> Result<Content> {
         .map_err(fail)?;
     if content.len() > max {
         return Err(Error::limit(ceiling, max, content.len()).at("stdin"));
+    }
+    if content.is_empty() {
+        return Err(Error::invalid("standard input is empty")
+            .hint("look at what the command before `|` says"));
     }
     Ok(content)
 }

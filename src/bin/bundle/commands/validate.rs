@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use manifest_bundle::content::Spool;
-use manifest_bundle::directory;
+use manifest_bundle::directory::{self, ReadOptions, Source};
 use manifest_bundle::finding::Severity;
 use manifest_bundle::metadata::Identity;
 use manifest_bundle::ops::load::{self, Asked};
@@ -14,7 +14,7 @@ use manifest_bundle::validate::{self, Options, Report};
 use manifest_bundle::{Kind, Result};
 use serde_json::json;
 
-use super::source::{self, PackArgs};
+use super::source::{self, PackArgs, Stream};
 use crate::args::{AccessArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::report::{self, counted};
@@ -89,31 +89,28 @@ async fn report(args: &Args, settings: &Settings) -> Result<Report> {
         threads,
         ..Options::default()
     };
-    let place = match &args.source {
-        Location::Stream => None,
-        other => Some(open::open(other, &reach).await?),
+    let opened = match &args.source {
+        Location::Stream => match source::read_stream(settings)? {
+            Stream::Objects(content) => {
+                return of_source(&source::stream_source(content)?, args, &options, settings);
+            }
+            archive @ Stream::Archive(_) => {
+                source::open_read(archive, &args.pack, &reach, settings)?
+            }
+        },
+        other => {
+            if let Place::Directory(path) = open::open(other, &reach).await? {
+                let mut spool = Spool::new(&settings.spool_directory);
+                let read = ReadOptions {
+                    collect_refused: true,
+                    ..args.pack.read_options()
+                };
+                let source = directory::read(&path, &read, &settings.limits, &mut spool)?;
+                return of_source(&source, args, &options, settings);
+            }
+            source::open(other, &args.pack, &reach, settings).await?
+        }
     };
-    if let Some(Place::Directory(path)) = place {
-        let mut spool = Spool::new(&settings.spool_directory);
-        let source = directory::read(
-            &path,
-            &args.pack.read_options(),
-            &settings.limits,
-            &mut spool,
-        )?;
-        for one in &source.left_out {
-            settings
-                .talk
-                .say(format!("left out `{}`: {}", one.path, one.rule));
-        }
-        // Objects alone may be checked too; whatever says that they are a bundle makes them one that `pack` would make.
-        let identity = args.pack.identity.identity()?;
-        if source.declared || identity != Identity::default() {
-            return pack::check(&source.files, &identity, &settings.limits, threads);
-        }
-        return validate::validate(&source.files, &settings.limits, &options);
-    }
-    let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
     let loaded = match load::verify(
         opened.store.as_ref(),
         opened.manifest(&reach).await?,
@@ -139,4 +136,24 @@ async fn report(args: &Args, settings: &Settings) -> Result<Report> {
         ..options
     };
     validate::validate(&loaded.unpacked.bundle.files, &settings.limits, &options)
+}
+
+/// Validates a source that is not packed yet.
+fn of_source(
+    source: &Source,
+    args: &Args,
+    options: &Options,
+    settings: &Settings,
+) -> Result<Report> {
+    for one in &source.left_out {
+        settings
+            .talk
+            .say(format!("left out `{}`: {}", one.path, one.rule));
+    }
+    // Objects alone may be checked too; whatever says that they are a bundle makes them one that `pack` would make.
+    let identity = args.pack.identity.identity()?;
+    if source.declared || identity != Identity::default() {
+        return pack::check(source, &identity, &settings.limits, options.threads);
+    }
+    pack::check_with(source, &settings.limits, options)
 }
