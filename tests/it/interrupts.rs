@@ -121,3 +121,15 @@ fn a_signal_is_heard_while_stdin_is_read() {
         stops(&sandbox, run, 0, Signal::INT, "SIGINT", 130);
     }
 }
+
+#[test]
+fn a_command_whose_time_is_up_says_what_it_was_about() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox
+        .bundle(["validate", "-", "--timeout", "100ms"])
+        .prelude("mkfifo pipe")
+        .prelude("exec <>pipe")
+        .run();
+    ran.assert_code(5);
+    assert_eq!(ran.stderr(), "error: -: not done after 0.1 s (--timeout)\n");
+}
