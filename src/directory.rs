@@ -33,6 +33,7 @@ use std::sync::atomic::AtomicBool;
 use crate::bundle::Files;
 use crate::error::Error;
 use crate::path::BundlePath;
+use crate::progress::Progress;
 
 pub use ahead::{Ahead, in_the_way, look_ahead, look_ahead_at_file};
 pub use look::{Found, look};
@@ -109,6 +110,8 @@ pub struct WriteOptions {
     pub prune: bool,
     /// Set by the caller to stop between two files, or two pieces of one; nothing is left then.
     pub interrupted: Option<Arc<AtomicBool>>,
+    /// Is told how many files of a directory are written.
+    pub progress: Progress,
 }
 
 /// What writing a directory did to what was there before.

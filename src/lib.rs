@@ -41,6 +41,7 @@ pub mod limits;
 pub mod name;
 pub mod oci;
 pub mod path;
+pub mod progress;
 pub mod reference;
 pub mod requirement;
 pub mod tag;

@@ -27,6 +27,7 @@ use crate::limits::Limits;
 use crate::metadata::{Mediatype, Metadata};
 use crate::objects::Summary;
 use crate::oci::Annotations;
+use crate::progress::Progress;
 
 pub use checks::{CHECKS, Check, Family, check, is_object_code};
 pub use versions::MinOperatorVersion;
@@ -45,6 +46,8 @@ pub struct Options {
     pub additions: Option<Annotations>,
     /// How many files are checked at a time; the answer does not depend on it.
     pub threads: NonZeroUsize,
+    /// Is told how many files are checked.
+    pub progress: Progress,
 }
 
 impl Default for Options {
@@ -55,6 +58,7 @@ impl Default for Options {
             mediatype: Mediatype::Manifests,
             additions: None,
             threads: NonZeroUsize::MIN,
+            progress: Progress::NONE,
         }
     }
 }
@@ -94,7 +98,7 @@ pub fn validate(files: &Files, limits: &Limits, options: &Options) -> Result<Rep
     }
     let mut objects = Vec::new();
     let mut minimums = Vec::new();
-    for file in files::check_all(&context, options.threads)? {
+    for file in files::check_all(&context, options)? {
         findings.extend(file.findings);
         objects.extend(file.objects);
         minimums.extend(file.minimum);

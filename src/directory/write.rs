@@ -3,6 +3,7 @@
 //! Made in a staging directory, put on disk, then moved: into the place of nothing or of an empty directory by a
 //! rename, which fails on anything else, and into the place of a directory by an exchange.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -48,7 +49,12 @@ pub fn write(files: &Files, destination: &Path, options: &WriteOptions) -> Resul
         There::Former(former) => Some(former),
     };
     let staging = Staging::beside(&destination)?;
-    let marked = make(files, &destination, &staging, || check_interrupt(options))?;
+    let begun = Cell::new(0_u64);
+    let marked = make(files, &destination, &staging, || {
+        begun.set(begun.get().saturating_add(1));
+        options.progress.tell(begun.get(), files.len());
+        check_interrupt(options)
+    })?;
     check_interrupt(options)?;
     let written = match former {
         None => {

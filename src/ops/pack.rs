@@ -12,6 +12,7 @@ use crate::image::{self, Image, PackOptions};
 use crate::limits::Limits;
 use crate::metadata::{self, Identity};
 use crate::path::BundlePath;
+use crate::progress::Progress;
 use crate::validate::{self, Report};
 
 /// What to pack, and how.
@@ -23,6 +24,8 @@ pub struct PackRequest {
     pub identity: Identity,
     /// Whether objects with errors are packed; errors in metadata and layout never are.
     pub allow_invalid: bool,
+    /// Is told how many files are checked, which takes the most time.
+    pub progress: Progress,
     /// How the image is made.
     pub image: PackOptions,
 }
@@ -59,7 +62,13 @@ pub fn pack(source: &Path, request: &PackRequest, spool: &mut Spool) -> Result<P
 pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> Result<Packed> {
     let limits = &request.image.limits;
     let threads = NonZeroUsize::new(request.image.threads).unwrap_or(NonZeroUsize::MIN);
-    let report = check(&source, &request.identity, limits, threads)?;
+    let report = check(
+        &source,
+        &request.identity,
+        limits,
+        threads,
+        &request.progress,
+    )?;
     let refused = |finding: &Finding| {
         finding.severity == Severity::Error
             && !(request.allow_invalid && validate::is_object_code(finding.code))
@@ -110,12 +119,14 @@ pub fn check(
     identity: &Identity,
     limits: &Limits,
     threads: NonZeroUsize,
+    progress: &Progress,
 ) -> Result<Report> {
     let files = &source.files;
     let file = metadata_file(files)?;
     let mut options = validate::Options {
         needs_metadata: true,
         threads,
+        progress: progress.clone(),
         ..validate::Options::default()
     };
     let highest = match &identity.min_operator_version {

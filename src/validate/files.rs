@@ -1,8 +1,7 @@
 //! Reads and checks one file at a time below `manifests/`, on as many threads as are wanted.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use crate::content::Content;
@@ -17,7 +16,7 @@ use super::checks::{CHECKS, Run};
 use super::context::{Context, is_manifest_name};
 use super::layout::is_leftover;
 use super::template::Actions;
-use super::{MinOperatorVersion, faults, versions};
+use super::{MinOperatorVersion, Options, faults, versions};
 
 /// How many findings of one code a file may have before the rest is only counted.
 const SAME_CODE_MAX: usize = 100;
@@ -38,7 +37,7 @@ pub(super) struct File<'a> {
 }
 
 /// Checks all files that hold YAML or JSON; the results come in the order of the paths.
-pub(super) fn check_all(context: &Context<'_>, threads: NonZeroUsize) -> Result<Vec<Checked>> {
+pub(super) fn check_all(context: &Context<'_>, options: &Options) -> Result<Vec<Checked>> {
     let mut work: Vec<(usize, &BundlePath, &Content)> = context
         .manifests()
         .filter(|(_, rest, _)| is_manifest_name(rest) || context.is_kustomize())
@@ -48,15 +47,18 @@ pub(super) fn check_all(context: &Context<'_>, threads: NonZeroUsize) -> Result<
     // The largest first, so that no thread is left with one at the end.
     work.sort_by_key(|(_, _, content)| std::cmp::Reverse(content.len()));
     let next = AtomicUsize::new(0);
+    let finished = AtomicU64::new(0);
     let take = || -> Result<Vec<(usize, Checked)>> {
         let mut done = Vec::new();
         while let Some((place, path, content)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
             done.push((*place, check(context, path, content)?));
+            let before = finished.fetch_add(1, Ordering::Relaxed);
+            options.progress.tell(before.saturating_add(1), work.len());
         }
         Ok(done)
     };
     let mut all = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.get().min(work.len()))
+        let others: Vec<_> = (1..options.threads.get().min(work.len()))
             .map(|_| scope.spawn(take))
             .collect();
         let mut all = take()?;

@@ -234,6 +234,19 @@ fn a_progress_line_leaves_room_and_goes_away() {
 }
 
 #[test]
+fn packing_counts_files() {
+    let sandbox = Sandbox::new();
+    for n in 0..4 {
+        let objects = format!("{CONFIG_MAP}---\n").repeat(2_000);
+        sandbox.write(format!("etcd/manifests/{n}.yaml"), objects);
+    }
+    let ran = sandbox.on_terminal(80, &["validate", "etcd"], &[("/4 files", "")]);
+    assert_ne!(ran.code(), 99, "no count{ran}");
+    let narrow = sandbox.on_terminal(30, &["validate", "etcd"], &[]);
+    assert!(!narrow.stdout().contains("/4 files"), "{narrow}");
+}
+
+#[test]
 fn flags_for_both_sides_of_a_copy_leave_each_its_scheme() {
     let sandbox = Sandbox::new();
     etcd(&sandbox);

@@ -34,6 +34,7 @@ impl Stop {
             force,
             prune,
             interrupted: Some(Arc::clone(&self.0)),
+            ..WriteOptions::default()
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use manifest_bundle::escape::shown_lines;
+use manifest_bundle::progress::Progress as Steps;
 use manifest_bundle::store::Store;
 use manifest_bundle::store::registry::Event;
 
@@ -128,8 +129,19 @@ impl Talk {
 
     /// Shows on a terminal that something is being done that does not say how far it is, until the guard is dropped.
     pub(crate) fn work(&self, what: &'static str) -> Progress {
-        self.show("{spinner} {prefix}", what, 0);
+        let template = match terminal::width() {
+            0..37 => "{spinner} {prefix}",
+            _ => "{spinner} {prefix} {msg}",
+        };
+        self.inner.bar.set_message("");
+        self.show(template, what, 0);
         Progress(self.inner.bar.clone())
+    }
+
+    /// Returns what takes note of how many files are done, for the line of [`Talk::work`].
+    pub(crate) fn steps(&self) -> Steps {
+        let bar = self.inner.bar.clone();
+        Steps::new(move |done, all| bar.set_message(format!("{done}/{all} files")))
     }
 
     fn show(&self, template: &str, what: &'static str, length: u64) {

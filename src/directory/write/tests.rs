@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+use crate::progress::Progress;
 
 fn files(list: &[(&str, &'static str)]) -> Files {
     list.iter()
@@ -38,6 +39,7 @@ const PLAIN: WriteOptions = WriteOptions {
     force: false,
     prune: false,
     interrupted: None,
+    progress: Progress::NONE,
 };
 const FORCE: WriteOptions = WriteOptions {
     force: true,

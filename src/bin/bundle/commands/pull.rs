@@ -191,7 +191,8 @@ fn write_directory(
     args: &WriteArgs,
     settings: &Settings,
 ) -> Result<()> {
-    let options = settings.stop.write_options(args.force, args.prune);
+    let mut options = settings.stop.write_options(args.force, args.prune);
+    options.progress = settings.talk.steps();
     let progress = settings.talk.work("writing");
     let written = directory::write(&loaded.unpacked.bundle.files, path, &options)?;
     drop(progress);

@@ -75,6 +75,7 @@ impl PackArgs {
             read: self.read_options(),
             identity: self.identity.identity()?,
             allow_invalid: self.allow_invalid,
+            progress: settings.talk.steps(),
             image: PackOptions {
                 format: match self.image_format {
                     FormatArg::Oci => ImageFormat::Oci,

@@ -87,6 +87,7 @@ async fn report(args: &Args, settings: &Settings) -> Result<Report> {
     let options = Options {
         needs_metadata: false,
         threads,
+        progress: settings.talk.steps(),
         ..Options::default()
     };
     let opened = match &args.source {
@@ -153,7 +154,8 @@ fn of_source(
     // Objects alone may be checked too; whatever says that they are a bundle makes them one that `pack` would make.
     let identity = args.pack.identity.identity()?;
     if source.declared || identity != Identity::default() {
-        return pack::check(source, &identity, &settings.limits, options.threads);
+        let (limits, progress) = (&settings.limits, &options.progress);
+        return pack::check(source, &identity, limits, options.threads, progress);
     }
     pack::check_with(source, &settings.limits, options)
 }
