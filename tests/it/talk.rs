@@ -208,15 +208,13 @@ fn archives_do_not_go_to_a_terminal() {
 #[test]
 fn a_progress_line_leaves_room_and_goes_away() {
     let sandbox = Sandbox::new();
-    for n in 0..12 {
-        let object = format!(
-            "{CONFIG_MAP}data:\n{}",
-            "  a: b\n".replace('a', &"k".repeat(n + 1))
-        );
-        sandbox.write(
-            format!("etcd/manifests/{n}.yaml"),
-            format!("{object}---\n").repeat(20_000),
-        );
+    // Seconds of work, so that it is stopped in the middle.
+    let keys: String = (0..40)
+        .map(|k| format!("  k{k}: [a, 'b', \"c\", {k}]\n"))
+        .collect();
+    let objects = format!("{CONFIG_MAP}data:\n{keys}---\n").repeat(1_500);
+    for n in 0..16 {
+        sandbox.write(format!("etcd/manifests/{n}.yaml"), &objects);
     }
     for columns in [20, 40, 80, 200] {
         let args = ["validate", "etcd"];
