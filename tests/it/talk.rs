@@ -1,5 +1,7 @@
 //! What the command says to people, on a terminal and elsewhere.
 
+use std::fmt::Write as _;
+
 use crate::support::{Auth, MockRegistry, Modes, PASSWORD, Sandbox, Tls, USER};
 
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
@@ -209,9 +211,10 @@ fn archives_do_not_go_to_a_terminal() {
 fn a_progress_line_leaves_room_and_goes_away() {
     let sandbox = Sandbox::new();
     // Seconds of work, so that it is stopped in the middle.
-    let keys: String = (0..40)
-        .map(|k| format!("  k{k}: [a, 'b', \"c\", {k}]\n"))
-        .collect();
+    let mut keys = String::new();
+    for n in 0..40 {
+        let _ = writeln!(keys, "  k{n}: [a, 'b', \"c\", {n}]");
+    }
     let objects = format!("{CONFIG_MAP}data:\n{keys}---\n").repeat(1_500);
     for n in 0..16 {
         sandbox.write(format!("etcd/manifests/{n}.yaml"), &objects);
