@@ -6,11 +6,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
 use manifest_bundle::directory::WriteOptions;
 use manifest_bundle::{Error, Kind, Result};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::output::Answer;
@@ -42,7 +44,6 @@ impl Stop {
 /// Lets a write beyond the limit on the size of files (`ulimit -f`) fail, so that what was begun is taken away; by itself
 /// the signal that comes with it ends the process on the spot.
 pub(crate) fn survive_full_files() {
-    use tokio::signal::unix::{SignalKind, signal};
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build();
@@ -73,6 +74,11 @@ where
         .enable_all()
         .build()
         .map_err(cannot_start)?;
+    // Listened for before anything is begun: a signal that comes first would end the process without a word.
+    let signals = {
+        let _guard = runtime.enter();
+        Signals::listen()
+    };
     let (ask, asked) = oneshot::channel::<()>();
     let (tell, mut told) = oneshot::channel();
     let handle = runtime.handle().clone();
@@ -95,7 +101,7 @@ where
         tokio::select! {
             biased;
             answer = &mut told => Ok(answer),
-            signal = signalled() => Err(Error::new(Kind::Interrupted, format!("stopped by {signal}")).found(signal)),
+            signal = signals.first() => Err(Error::new(Kind::Interrupted, format!("stopped by {signal}")).found(signal)),
             () = elapsed(timeout) => {
                 let seconds = timeout.unwrap_or_default().as_secs_f64();
                 let late = format!("not done after {seconds} s (--timeout)");
@@ -144,21 +150,33 @@ async fn elapsed(timeout: Option<Duration>) {
     }
 }
 
-/// Waits for a signal that asks to stop, and returns its name.
-async fn signalled() -> &'static str {
-    use tokio::signal::unix::{SignalKind, signal};
-    let wait = |kind: SignalKind, name: &'static str| async move {
-        match signal(kind) {
-            Ok(mut signals) => {
-                signals.recv().await;
-                name
+/// The signals that ask to stop.
+struct Signals(Vec<(&'static str, Signal)>);
+
+impl Signals {
+    /// Begins to listen; what cannot be listened for keeps its usual effect.
+    fn listen() -> Self {
+        let kinds = [
+            ("SIGINT", SignalKind::interrupt()),
+            ("SIGTERM", SignalKind::terminate()),
+            ("SIGHUP", SignalKind::hangup()),
+        ];
+        let listened = kinds
+            .into_iter()
+            .filter_map(|(name, kind)| Some((name, signal(kind).ok()?)));
+        Self(listened.collect())
+    }
+
+    /// Waits for the first one, and returns its name.
+    async fn first(mut self) -> &'static str {
+        std::future::poll_fn(|context| {
+            for (name, signal) in &mut self.0 {
+                if signal.poll_recv(context).is_ready() {
+                    return Poll::Ready(*name);
+                }
             }
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        name = wait(SignalKind::interrupt(), "SIGINT") => name,
-        name = wait(SignalKind::terminate(), "SIGTERM") => name,
-        name = wait(SignalKind::hangup(), "SIGHUP") => name,
+            Poll::Pending
+        })
+        .await
     }
 }
