@@ -50,6 +50,7 @@ pub mod version;
 
 // Floor 1: forms. Pure functions from value to value.
 pub mod bundle;
+pub mod channel;
 mod expansion;
 pub mod expectation;
 pub mod gzip;
@@ -58,6 +59,7 @@ pub mod image;
 pub mod layer;
 pub mod metadata;
 pub mod objects;
+pub mod resolution;
 pub mod sensitive;
 pub mod tar;
 pub mod tree;

@@ -48,6 +48,15 @@ impl Requirement {
     }
 }
 
+impl Requirement {
+    /// Tells whether a version lies within the bounds, pre-release or not: [`Requirement::matches`] for a caller that
+    /// takes pre-releases.
+    pub fn admits(&self, version: &Version) -> bool {
+        let holds = |comparator: &Comparator| comparator.holds(version);
+        self.alternatives.iter().any(|all| all.iter().all(holds))
+    }
+}
+
 impl Comparator {
     fn holds(&self, version: &Version) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};

@@ -9,6 +9,7 @@
 )]
 
 mod cases;
+mod channels;
 mod clients;
 mod corpus;
 mod credential_files;

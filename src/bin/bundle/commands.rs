@@ -1,6 +1,7 @@
 //! The commands, one file each: the arguments, whose doc comments are the manual, and `run`.
 
 mod ahead;
+mod channel;
 mod completion;
 mod copy;
 mod init;
@@ -14,6 +15,8 @@ mod pack;
 mod pull;
 mod push;
 mod record;
+mod repository;
+mod resolve;
 mod source;
 mod tag;
 mod unpack;
@@ -42,6 +45,8 @@ pub(crate) enum Command {
     Inspect(inspect::Args),
     Validate(validate::Args),
     Verify(verify::Args),
+    Resolve(resolve::Args),
+    Channel(channel::Args),
     List(list::Args),
     Tag(tag::Args),
     Login(login::Args),
@@ -62,6 +67,8 @@ impl Command {
             Self::Inspect(args) => &args.transfer,
             Self::Validate(args) => &args.transfer,
             Self::Verify(args) => &args.transfer,
+            Self::Resolve(args) => &args.transfer,
+            Self::Channel(args) => args.transfer(),
             Self::List(args) => &args.transfer,
             Self::Tag(args) => &args.transfer,
             Self::Login(args) => &args.transfer,
@@ -86,6 +93,7 @@ impl Command {
             Self::Inspect(args) => Some(args.source.to_string()),
             Self::Validate(args) => Some(args.source.to_string()),
             Self::Verify(args) => Some(args.source.to_string()),
+            Self::Resolve(args) => Some(args.repository.to_string()),
             Self::List(args) => Some(args.repository.to_string()),
             Self::Tag(args) => Some(args.reference.to_string()),
             Self::Login(args) => Some(args.host.to_string()),
@@ -104,6 +112,8 @@ impl Command {
             Self::Inspect(args) => inspect::run(&args, settings).await,
             Self::Validate(args) => validate::run(&args, settings).await,
             Self::Verify(args) => verify::run(&args, settings).await,
+            Self::Resolve(args) => resolve::run(&args, settings).await,
+            Self::Channel(args) => channel::run(&args, settings).await,
             Self::List(args) => list::run(&args, settings).await,
             Self::Tag(args) => tag::run(&args, settings).await,
             Self::Login(args) => login::run(&args, settings).await,

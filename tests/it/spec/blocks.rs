@@ -1,12 +1,13 @@
 //! The fenced blocks of the specification: the first two words of the info string name the executor.
 
 use manifest_bundle::bundle::Files;
+use manifest_bundle::channel::Channel;
 use manifest_bundle::error::Error;
 use manifest_bundle::finding::Severity;
 use manifest_bundle::image::identify;
 use manifest_bundle::limits::Limits;
 use manifest_bundle::metadata::{self, Metadata, key};
-use manifest_bundle::oci::{Annotations, Document, ImageConfig};
+use manifest_bundle::oci::{Annotations, Document, ImageConfig, ManifestBlob};
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::reference::Location;
 use manifest_bundle::validate::{Options, validate};
@@ -29,6 +30,7 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
         ["console", "error"] => failure(block),
         ["text", "bundle"] => directory(block),
         ["json", "manifest", how, ..] => manifest(block, how, schemas),
+        ["json", "index", ..] => index(block, schemas),
         ["json", "config", how, ..] => config(block, how, schemas),
         ["yaml", "object", ..] => object(block),
         ["yaml", "annotations", ..] => annotations(block, schemas),
@@ -144,6 +146,21 @@ fn manifest(block: &Block, how: &str, schemas: &All) -> Result<(), String> {
         }
         Document::Index(_) => Err("nobody writes an index for a bundle".into()),
     }
+}
+
+/// Checks the index of a channel, which is written as it is read.
+fn index(block: &Block, schemas: &All) -> Result<(), String> {
+    let limits = Limits::default();
+    let name = block.value("channel").ok_or("say `channel=NAME`")?;
+    let blob = ManifestBlob::new(block.text.clone().into_bytes(), &limits);
+    let name = name.parse().map_err(|e| format!("{e}"))?;
+    let channel = Channel::parse(&blob.map_err(|e| e.to_string())?, &name, &limits);
+    let written = channel.and_then(|channel| channel.write(&limits));
+    let written: serde_json::Value =
+        serde_json::from_slice(&written.map_err(|e| e.to_string())?.bytes).unwrap();
+    let read: serde_json::Value = serde_json::from_str(&block.text).unwrap();
+    schemas.check("channel", &written)?;
+    same("what is written", written, read)
 }
 
 /// Checks an image config in the same way.

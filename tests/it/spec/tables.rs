@@ -6,6 +6,7 @@ mod image;
 mod limits;
 mod metadata;
 mod references;
+mod resolution;
 mod security;
 mod tool;
 mod verification;
@@ -41,6 +42,11 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Key of an answer", "Is"] => return tool::answer_keys(table),
         ["Key of an error", "Present", "Is"] => return tool::error_keys(table),
         ["Exit code", "Kind", "Meaning"] => return tool::exit_codes(table),
+        ["Older", "Newer"] => resolution::order,
+        ["Asked", "The bundle says", "Outcome"] => resolution::fits,
+        ["Code of a reason", "Means"] => return resolution::codes(table),
+        ["Channel", "Is"] => resolution::channel_name,
+        ["Key of a channel", "On", "Required", "Is"] => return resolution::keys(table),
         ["Text from outside", "Shown as"] => security::shown_text,
         ["Refused JSON", "Because"] => image::refused_json,
         ["Path", "Kind of refusal", "Because"] => image::path,

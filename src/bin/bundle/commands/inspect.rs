@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use manifest_bundle::escape::shown;
+use manifest_bundle::expectation::Expectations;
 use manifest_bundle::image;
 use manifest_bundle::metadata::{Metadata, key};
 use manifest_bundle::objects::Summary;
@@ -14,6 +15,7 @@ use manifest_bundle::{Error, Result};
 use serde_json::{Value, json};
 
 use super::record::Record;
+use super::resolve::{self, ChannelArgs};
 use super::source::{self, Opened, PackArgs};
 use crate::args::{AccessArgs, TransferArgs, word};
 use crate::output::Answer;
@@ -34,6 +36,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     pack: PackArgs,
     #[command(flatten)]
+    channel: ChannelArgs,
+    #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
     pub(crate) transfer: TransferArgs,
@@ -41,7 +45,9 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
-    let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
+    let any = Expectations::default();
+    let source = resolve::pin(&args.source, &args.channel, &any, &reach, settings).await?;
+    let opened = source::open(&source, &args.pack, &reach, settings).await?;
     if args.metadata_only {
         let manifest = opened.manifest(&reach).await?;
         return from_manifest(&opened, &manifest);

@@ -1,13 +1,11 @@
 //! `bundle list`: the tags of a repository or the names of a layout, newest version first.
 
-use manifest_bundle::reference::{Location, Reference, Repository};
-use manifest_bundle::store::Store;
-use manifest_bundle::store::layout::Layout;
-use manifest_bundle::store::registry::Registry;
+use manifest_bundle::Result;
+use manifest_bundle::reference::Location;
 use manifest_bundle::tag::Tag;
-use manifest_bundle::{Error, Result};
 use serde_json::json;
 
+use super::repository;
 use crate::args::{AccessArgs, TransferArgs};
 use crate::output::Answer;
 use crate::settings::Settings;
@@ -19,7 +17,7 @@ use crate::settings::Settings;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// HOST/REPOSITORY, or oci:DIR
-    #[arg(value_name = "REPOSITORY", value_parser = store_location)]
+    #[arg(value_name = "REPOSITORY", value_parser = repository::parse)]
     pub(super) repository: Location,
     /// List the tags of referrers too
     #[arg(long)]
@@ -30,40 +28,9 @@ pub(crate) struct Args {
     pub(crate) transfer: TransferArgs,
 }
 
-/// Reads a repository or a layout, without a tag or digest.
-fn store_location(text: &str) -> std::result::Result<Location, String> {
-    let location: Location = crate::args::word(text)?;
-    match &location {
-        Location::Registry(Reference {
-            tag: None,
-            digest: None,
-            ..
-        }) => Ok(location),
-        Location::Registry(_) => crate::args::word::<Repository>(text).map(|repository| {
-            Location::Registry(Reference {
-                repository,
-                tag: None,
-                digest: None,
-            })
-        }),
-        Location::Layout { entry, .. } if entry.name.is_none() && entry.digest.is_none() => {
-            Ok(location)
-        }
-        _ => Err(format!(
-            "is neither HOST/REPOSITORY nor oci:DIR; for Docker Hub write `docker.io/{text}`"
-        )),
-    }
-}
-
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
-    let store: Box<dyn Store> = match &args.repository {
-        Location::Registry(reference) => {
-            Box::new(Registry::open(reference.repository.clone(), &reach.access)?)
-        }
-        Location::Layout { path, .. } => Box::new(Layout::open(path, &reach.limits)?),
-        other => return Err(Error::usage(format!("`{other}` is no repository"))),
-    };
+    let store = repository::open(&args.repository, &reach)?;
     let mut tags: Vec<Tag> = store.tags().await?;
     tags.retain(|tag| args.all || !tag.is_referrers());
     // Versions before other tags, the newest first; other tags by name.

@@ -15,6 +15,7 @@ use manifest_bundle::{Kind, Result};
 use super::ahead::look_ahead;
 use super::push::total_size;
 use super::record::Record;
+use super::resolve::{self, ChannelArgs};
 use super::source::{self, PackArgs};
 use super::verify::tell_unchecked;
 use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
@@ -28,6 +29,7 @@ use crate::settings::Settings;
 #[command(after_help = "Examples:
   bundle pull ghcr.io/team/etcd:3.5.0
   bundle pull ghcr.io/team/etcd:stable -o deploy --force --operator-id etcd-manager --operator-version 1.4.0
+  bundle pull ghcr.io/team/etcd --channel stable --operator-id etcd-manager --operator-version 1.4.0
   bundle pull ghcr.io/team/etcd@sha256:… -o etcd.tar")]
 pub(crate) struct Args {
     /// HOST/REPOSITORY:TAG or @DIGEST, or oci:DIR[:NAME]
@@ -37,6 +39,8 @@ pub(crate) struct Args {
     write: WriteArgs,
     #[command(flatten)]
     expect: ExpectationArgs,
+    #[command(flatten)]
+    channel: ChannelArgs,
     #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
@@ -93,11 +97,13 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         }
     }
     let reach = settings.reach(&args.access.access())?;
-    let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
+    let expectations = args.expect.expectations(&settings.talk);
+    let source = resolve::pin(&args.source, &args.channel, &expectations, &reach, settings).await?;
+    let opened = source::open(&source, &PackArgs::default(), &reach, settings).await?;
     let manifest = opened.manifest(&reach).await?;
     let asked = Asked {
         tag: opened.tag.clone(),
-        expectations: args.expect.expectations(&settings.talk),
+        expectations,
         at_hand: look_ahead(&opened, &manifest, &args.write, settings).await?,
     };
     let from = opened.store.as_ref();

@@ -1,8 +1,10 @@
 //! `bundle push`: from a directory, an archive, a layout or another registry to a store, under the version's tag.
 
+use manifest_bundle::channel::{self as form, Channel, Entry};
 use manifest_bundle::digest::Digest;
 use manifest_bundle::image;
 use manifest_bundle::metadata::Metadata;
+use manifest_bundle::name::ChannelName;
 use manifest_bundle::oci::ManifestBlob;
 use manifest_bundle::ops::copy::{self, Copied, CopyOptions, ReferrersMode};
 use manifest_bundle::ops::destination::Destination;
@@ -14,6 +16,7 @@ use manifest_bundle::tag::Tag;
 use manifest_bundle::version::Version;
 use manifest_bundle::{Error, Kind, Result};
 
+use super::channel;
 use super::pack::dry_run_answer;
 use super::record::Record;
 use super::source::{self, PackArgs};
@@ -40,6 +43,9 @@ pub(crate) struct Args {
     /// Another tag for the same bundle
     #[arg(short, long = "tag", value_name = "TAG", value_parser = tag)]
     tags: Vec<Tag>,
+    /// Put the bundle into this channel as well
+    #[arg(long = "channel", value_name = "NAME", value_parser = word::<ChannelName>)]
+    into: Vec<ChannelName>,
     /// Say what would be pushed and under which tags, and send nothing; the manifest goes to stderr
     #[arg(long)]
     dry_run: bool,
@@ -107,6 +113,14 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     record.metadata = Some(metadata);
     record.left_out = opened.packed.map(|packed| packed.left_out);
     let place = to.place();
+    let entry = record
+        .metadata
+        .as_ref()
+        .map(|metadata| Entry::of(&manifest, metadata));
+    for name in &args.into {
+        let entries = entry.iter().cloned().collect();
+        channel::put(to, name, entries, true, &reach, settings).await?;
+    }
     destination.finish(&settings.stop.write_options(args.force, false))?;
     tell_set("pushed", &place, &set.tags, &digest, settings);
     Ok(record.answer())
@@ -282,7 +296,11 @@ pub(super) async fn tags_to_set(
     let mut missing = Vec::new();
     let mut moves = false;
     for tag in tags {
-        refuse_reserved(tag)?;
+        // The index of a channel travels under its own tag.
+        let is_other = |name| Channel::parse(manifest, &name, &settings.limits).is_err();
+        if form::of_tag(tag).is_none_or(is_other) {
+            refuse_reserved(tag)?;
+        }
         match present(store, tag, manifest, settings).await? {
             Some(present) if present == digest => settings
                 .talk

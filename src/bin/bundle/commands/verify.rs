@@ -11,6 +11,7 @@ use manifest_bundle::{Error, Kind, Result};
 
 use super::push::total_size;
 use super::record::Record;
+use super::resolve::{self, ChannelArgs};
 use super::source::{self, Opened, PackArgs};
 use crate::args::{AccessArgs, ExpectationArgs, Format, TransferArgs, word};
 use crate::output::Answer;
@@ -35,6 +36,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     expect: ExpectationArgs,
     #[command(flatten)]
+    channel: ChannelArgs,
+    #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
     pub(crate) transfer: TransferArgs,
@@ -42,10 +45,12 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
-    let opened = source::open(&args.source, &PackArgs::default(), &reach, settings).await?;
+    let expectations = args.expect.expectations(&settings.talk);
+    let source = resolve::pin(&args.source, &args.channel, &expectations, &reach, settings).await?;
+    let opened = source::open(&source, &PackArgs::default(), &reach, settings).await?;
     let asked = Asked {
         tag: opened.tag.clone(),
-        expectations: args.expect.expectations(&settings.talk),
+        expectations,
         at_hand: None,
     };
     let (mut record, mut checks) = if args.metadata_only {

@@ -1,0 +1,249 @@
+//! `bundle resolve`: the newest bundle that an operator can run, and why a newer one is not.
+
+use manifest_bundle::digest::Digest;
+use manifest_bundle::expectation::Expectations;
+use manifest_bundle::name::ChannelName;
+use manifest_bundle::ops::open::Reach;
+use manifest_bundle::ops::resolve::{self, Chosen, PassedOver, Resolution};
+use manifest_bundle::reference::{Entry, Location, Reference};
+use manifest_bundle::resolution::Question;
+use manifest_bundle::store::Store;
+use manifest_bundle::{Error, Kind, Result};
+use serde_json::{Value, json};
+
+use super::push::total_size;
+use super::record::Record;
+use super::repository;
+use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
+use crate::output::Answer;
+use crate::settings::Settings;
+
+/// How many reasons are said without --explain, when nothing fits.
+const SAID: usize = 10;
+
+/// Find the newest bundle that an operator can run
+///
+/// Looks through a channel, or through the versions of a repository, from the newest on, and prints the first bundle that
+/// is meant for the operator, asks for no later version of it or of Kubernetes, and satisfies the version requirement.
+/// Pre-releases come into question only when the requirement names one or --pre is given. Exit 1: no bundle fits.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle resolve ghcr.io/team/etcd --channel stable --operator-id etcd-manager --operator-version 1.4.0
+  bundle resolve ghcr.io/team/etcd --version '^3.5' --kubernetes-version 1.31 --explain
+  bundle resolve ghcr.io/team/etcd --channel stable --known sha256:…")]
+pub(crate) struct Args {
+    /// HOST/REPOSITORY, or oci:DIR
+    #[arg(value_name = "REPOSITORY", value_parser = repository::parse)]
+    pub(super) repository: Location,
+    #[command(flatten)]
+    channel: ChannelArgs,
+    /// The digest that an earlier call printed; one look at a tag is enough when it is still the newest
+    #[arg(long, value_name = "DIGEST", value_parser = word::<Digest>)]
+    known: Option<Digest>,
+    /// Say of every newer bundle why it was passed over
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    expect: ExpectationArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+}
+
+/// Where bundles are looked for.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct ChannelArgs {
+    /// The channel to choose from, such as `stable`
+    #[arg(long, value_name = "NAME", value_parser = word::<ChannelName>)]
+    pub(super) channel: Option<ChannelName>,
+    /// Take pre-releases too
+    #[arg(long)]
+    pre: bool,
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let reach = settings.reach(&args.access.access())?;
+    let store = repository::open(&args.repository, &reach)?;
+    let question = question(&args.expect.expectations(&settings.talk), args.channel.pre);
+    let channel = args.channel.channel.as_ref();
+    let resolution = resolve::resolve(
+        store.as_ref(),
+        channel,
+        &question,
+        args.known.as_ref(),
+        &reach,
+    )
+    .await?;
+    if args.explain {
+        explain(&resolution, usize::MAX, settings);
+    }
+    let mut answer = if let Some(chosen) = &resolution.chosen {
+        record(store.as_ref(), chosen).answer()
+    } else {
+        if !args.explain {
+            explain(&resolution, SAID, settings);
+        }
+        let place = place(store.as_ref(), channel);
+        settings.talk.say(match resolution.candidates {
+            0 => format!("{place} has no bundle to choose from"),
+            count => format!("none of the {count} bundles of {place} fits"),
+        });
+        no_answer(store.as_ref())
+    };
+    if let Some(members) = answer.value.as_object_mut() {
+        members.insert("channel".into(), json!(channel.map(ChannelName::as_str)));
+        let is_known = resolution
+            .chosen
+            .as_ref()
+            .map(|chosen| Some(chosen.digest) == args.known);
+        members.insert("isKnown".into(), json!(is_known));
+        members.insert(
+            "passedOver".into(),
+            resolution.passed_over.iter().map(passed_over).collect(),
+        );
+    }
+    Ok(answer)
+}
+
+/// Returns the question that the expectations ask.
+pub(super) fn question(expected: &Expectations, pre: bool) -> Question {
+    Question {
+        package: expected.package.clone(),
+        version: expected.version.clone(),
+        operator_id: expected.operator_id.clone(),
+        operator_version: expected.operator_version.clone(),
+        kubernetes_version: expected.kubernetes_version,
+        pre,
+        allow_unbound: expected.allow_unbound,
+    }
+}
+
+/// Replaces a repository by the bundle of its channel that fits, for commands that take a bundle; without --channel the
+/// source stays as it is.
+///
+/// # Errors
+///
+/// [`Kind::Usage`] for a source that has a tag or digest already, [`Kind::Refused`] when no bundle fits.
+pub(super) async fn pin(
+    source: &Location,
+    args: &ChannelArgs,
+    expected: &Expectations,
+    reach: &Reach,
+    settings: &Settings,
+) -> Result<Location> {
+    let Some(channel) = &args.channel else {
+        return if args.pre {
+            Err(Error::usage("--pre chooses in a channel").hint("add --channel NAME"))
+        } else {
+            Ok(source.clone())
+        };
+    };
+    let named = source.to_string();
+    let repository = repository::parse(&named).map_err(|why| {
+        Error::usage(format!("`{named}` {why}: a channel is one of a repository"))
+    })?;
+    let has_name = match source {
+        Location::Registry(reference) => reference.tag.is_some() || reference.digest.is_some(),
+        _ => false,
+    };
+    if has_name {
+        return Err(Error::usage(format!(
+            "`{named}` names a bundle already, and --channel chooses one"
+        ))
+        .hint("leave out the tag and digest, or --channel"));
+    }
+    let store = repository::open(&repository, reach)?;
+    let question = question(expected, args.pre);
+    let resolution =
+        resolve::resolve(store.as_ref(), Some(channel), &question, None, reach).await?;
+    explain(&resolution, SAID, settings);
+    let Some(chosen) = resolution.chosen else {
+        return Err(Error::new(
+            Kind::Refused,
+            format!(
+                "none of the {} bundles of {} fits",
+                resolution.candidates,
+                place(store.as_ref(), Some(channel))
+            ),
+        )
+        .hint("`bundle resolve --explain` says why of each"));
+    };
+    let digest = Some(chosen.digest);
+    Ok(match repository {
+        Location::Registry(reference) => Location::Registry(Reference {
+            digest,
+            ..reference
+        }),
+        Location::Layout { path, .. } => Location::Layout {
+            path,
+            entry: Entry { name: None, digest },
+        },
+        other => other,
+    })
+}
+
+/// Says of the newest bundles why they were passed over.
+fn explain(resolution: &Resolution, max: usize, settings: &Settings) {
+    for passed in resolution.passed_over.iter().take(max) {
+        settings
+            .talk
+            .say(format!("{}: {}", passed.version, passed.reason));
+    }
+    if let Some(more @ 1..) = resolution.passed_over.len().checked_sub(max) {
+        settings
+            .talk
+            .say(format!("and {more} more; --explain says all of them"));
+    }
+}
+
+fn place(store: &dyn Store, channel: Option<&ChannelName>) -> String {
+    match channel {
+        Some(channel) => format!("channel `{channel}` of {}", store.place()),
+        None => store.place(),
+    }
+}
+
+fn record(store: &dyn Store, chosen: &Chosen) -> Record {
+    let mut record = Record::of_store(store, chosen.digest, chosen.tag.as_ref());
+    if let Some((manifest, metadata)) = &chosen.bundle {
+        record.size = Some(total_size(manifest));
+        record.metadata = Some(metadata.clone());
+    }
+    record
+}
+
+/// Returns the answer when nothing fits: all its keys, and exit code 1.
+fn no_answer(store: &dyn Store) -> Answer {
+    let repository = store.repository().map(ToString::to_string);
+    let keys = [
+        "reference",
+        "repository",
+        "tag",
+        "digest",
+        "size",
+        "package",
+        "version",
+        "operatorId",
+        "minOperatorVersion",
+        "leftOut",
+    ];
+    let mut value: serde_json::Map<String, Value> = keys
+        .map(|key| (key.to_owned(), Value::Null))
+        .into_iter()
+        .collect();
+    value.insert("repository".into(), json!(repository));
+    Answer {
+        code: 1,
+        ..Answer::new("", Value::Object(value))
+    }
+}
+
+fn passed_over(passed: &PassedOver) -> Value {
+    json!({
+        "version": passed.version.to_string(),
+        "digest": passed.digest.map(|digest| digest.to_string()),
+        "code": passed.reason.code(),
+        "reason": passed.reason.to_string(),
+    })
+}

@@ -1,0 +1,301 @@
+//! Channels in a store: reading them, and changing them although a registry has no compare-and-swap (spec/channel.md).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use crate::channel::{self, Channel, Entry};
+use crate::digest::Digest;
+use crate::error::{Error, Kind, Result};
+use crate::metadata::Metadata;
+use crate::name::{ChannelName, PackageName};
+use crate::oci::ManifestBlob;
+use crate::resolution::Reason;
+use crate::store::{self, Name, Store};
+use crate::tag::Tag;
+use crate::version::Version;
+
+use super::copy;
+use super::open::Reach;
+use super::resolve::{fetch_channel, look};
+
+/// How many manifests are asked for at once.
+const CONCURRENCY: usize = 8;
+
+/// What a change did.
+#[derive(Debug, Clone)]
+pub struct Changed {
+    /// The channel as it is now.
+    pub channel: Channel,
+    /// The digest of its index; absent where it is empty and was never written.
+    pub digest: Option<Digest>,
+    /// Whether an index was written.
+    pub is_written: bool,
+    /// Where the head tag points now, if it moved.
+    pub head: Option<Digest>,
+}
+
+/// Returns the names of the channels of a repository, in order.
+pub async fn names(store: &dyn Store) -> Result<Vec<ChannelName>> {
+    let mut names: Vec<ChannelName> = store
+        .tags()
+        .await?
+        .iter()
+        .filter_map(channel::of_tag)
+        .collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// Changes a channel: reads it, lets `change` change it, and writes it if it did; `move_head` also moves the head tag.
+///
+/// `package` is that of a channel that is not there yet; without it such a channel is an error.
+///
+/// # Errors
+///
+/// [`Kind::Conflict`] when somebody else changed the channel meanwhile, as far as that can be seen; what `change` and
+/// [`fetch_channel`] refuse.
+pub async fn update(
+    store: &dyn Store,
+    name: &ChannelName,
+    package: Option<&PackageName>,
+    move_head: bool,
+    reach: &Reach,
+    change: impl FnOnce(&mut Channel) -> Result<bool>,
+) -> Result<Changed> {
+    let tag = channel::index_tag(name)?;
+    let (mut channel, before) = match (fetch_channel(store, name, reach).await, package) {
+        (Ok((channel, digest)), _) => (channel, Some(digest)),
+        (Err(error), Some(package)) if error.kind() == Kind::NotFound => {
+            (Channel::new(name.clone(), package.clone()), None)
+        }
+        (Err(error), _) => return Err(error),
+    };
+    let is_written = change(&mut channel)?;
+    let mut digest = before;
+    if is_written {
+        channel.previous = before;
+        let written = channel.write(&reach.limits)?;
+        if store.tagged(&tag).await? != before {
+            return Err(moved(store, &tag));
+        }
+        // Looks once more where the tag points when it is written.
+        copy::name(store, &written, std::slice::from_ref(&tag)).await?;
+        digest = Some(written.descriptor.digest);
+    }
+    let head = if move_head {
+        point_head(store, &channel, reach).await?
+    } else {
+        None
+    };
+    Ok(Changed {
+        channel,
+        digest,
+        is_written,
+        head,
+    })
+}
+
+fn moved(store: &dyn Store, tag: &Tag) -> Error {
+    Error::conflict("somebody else changed the channel meanwhile")
+        .at(format!("{}:{tag}", store.place()))
+        .hint("run the command again; a channel has best one writer at a time")
+        .retryable()
+}
+
+/// Lets the head tag name the newest bundle; returns the digest if it moved.
+async fn point_head(store: &dyn Store, channel: &Channel, reach: &Reach) -> Result<Option<Digest>> {
+    let Some(head) = channel.head() else {
+        return Ok(None);
+    };
+    let tag = channel::head_tag(&channel.name)?;
+    let digest = head.descriptor.digest;
+    if store.tagged(&tag).await? == Some(digest) {
+        return Ok(None);
+    }
+    let manifest = store::fetch_manifest(store, &Name::Digest(digest), &reach.limits).await?;
+    copy::name(store, &manifest, &[tag]).await?;
+    Ok(Some(digest))
+}
+
+/// Finds bundles by versions or digests and makes entries of them.
+///
+/// # Errors
+///
+/// [`Kind::NotFound`] for one that is not there, [`Kind::Invalid`] for what is no bundle, and
+/// [`Kind::Refused`] for a version's tag that names another version.
+pub async fn entries(store: &dyn Store, named: &[Named], reach: &Reach) -> Result<Vec<Entry>> {
+    stream::iter(named)
+        .map(|named| async move {
+            let (manifest, metadata) = look(store, &named.name()?, reach).await?;
+            if let Named::Version(version) = named
+                && metadata.version != *version
+            {
+                return Err(Error::new(
+                    Kind::Refused,
+                    "the tag of a version names a bundle of another version",
+                )
+                .at(format!("{}:{version}", store.place()))
+                .expected(version)
+                .found(&metadata.version));
+            }
+            Ok(Entry::of(&manifest, &metadata))
+        })
+        .buffered(CONCURRENCY)
+        .try_collect()
+        .await
+}
+
+/// A bundle of a repository, as a maintainer names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// By its version.
+    Version(Version),
+    /// By its digest.
+    Digest(Digest),
+}
+
+impl Named {
+    /// Returns the name under which a store has it.
+    pub fn name(&self) -> Result<Name> {
+        Ok(match self {
+            Self::Version(version) => {
+                Name::Tag(Tag::of_version(version).map_err(|invalid| invalid.of_kind(Kind::Usage))?)
+            }
+            Self::Digest(digest) => Name::Digest(*digest),
+        })
+    }
+
+    /// Tells whether an entry is the one that is named.
+    pub fn is(&self, entry: &Entry) -> bool {
+        match self {
+            Self::Version(version) => entry.facts.version == *version,
+            Self::Digest(digest) => entry.descriptor.digest == *digest,
+        }
+    }
+}
+
+impl std::str::FromStr for Named {
+    type Err = crate::invalid::Invalid;
+
+    /// Reads a digest, or a version with or without a leading `v`.
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        if text.starts_with("sha256:") || text.starts_with("sha512:") {
+            return Ok(Self::Digest(text.parse()?));
+        }
+        Ok(Self::Version(Version::parse_lenient(text)?.0))
+    }
+}
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Version(version) => version.fmt(f),
+            Self::Digest(digest) => digest.fmt(f),
+        }
+    }
+}
+
+/// Returns what is wrong with each entry of a channel that is not as the channel says, and nothing for the others.
+pub async fn check(
+    store: &dyn Store,
+    channel: &Channel,
+    reach: &Reach,
+) -> Result<BTreeMap<Digest, Reason>> {
+    let checked = stream::iter(channel.entries())
+        .map(|entry| async move {
+            let digest = entry.descriptor.digest;
+            let reason = match look(store, &Name::Digest(digest), reach).await {
+                Ok((_, metadata)) => entry.facts.contradiction(&(&metadata).into(), "channel"),
+                Err(error) if error.kind() == Kind::NotFound => Some(Reason::Missing),
+                Err(error)
+                    if matches!(error.kind(), Kind::Invalid | Kind::Unsafe | Kind::Limit) =>
+                {
+                    Some(Reason::Unusable {
+                        why: error.message().to_owned(),
+                    })
+                }
+                Err(error) => return Err(error),
+            };
+            Ok(reason.map(|reason| (digest, reason)))
+        })
+        .buffered(CONCURRENCY);
+    let found: Vec<Option<(Digest, Reason)>> = checked.try_collect().await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// A bundle of a repository, with what it says.
+type Bundle = (ManifestBlob, Metadata);
+
+/// Reads every bundle of a repository that has a version's tag; what is no bundle is passed over.
+pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Bundle>> {
+    let mut tags = store.tags().await?;
+    tags.retain(|tag| tag.version().is_some());
+    let read = stream::iter(tags)
+        .map(|tag| async move {
+            match look(store, &Name::Tag(tag.clone()), reach).await {
+                Ok((manifest, metadata)) if tag.version().as_ref() == Some(&metadata.version) => {
+                    Ok(Some((manifest, metadata)))
+                }
+                Ok(_) => Ok(None),
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        Kind::Invalid | Kind::Unsafe | Kind::Limit | Kind::NotFound
+                    ) =>
+                {
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            }
+        })
+        .buffered(CONCURRENCY);
+    let found: Vec<Option<Bundle>> = read.try_collect().await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Makes the channels of a repository from what its bundles say of themselves, and moves their head tags.
+///
+/// A bundle that names a channel is put into it; an entry whose bundle is gone, or is not what the channel says, is taken
+/// out or put right; bundles that were added by hand stay. Running it twice changes nothing the second time.
+///
+/// # Errors
+///
+/// As [`update`].
+pub async fn sync(store: &dyn Store, move_head: bool, reach: &Reach) -> Result<Vec<Changed>> {
+    let bundles = bundles(store, reach).await?;
+    let mut wanted: BTreeMap<ChannelName, Vec<Entry>> = BTreeMap::new();
+    for (manifest, metadata) in &bundles {
+        for name in &metadata.channels {
+            let entries = wanted.entry(name.clone()).or_default();
+            let entry = Entry::of(manifest, metadata);
+            if !entries.contains(&entry) {
+                entries.push(entry);
+            }
+        }
+    }
+    let mut all: BTreeSet<ChannelName> = names(store).await?.into_iter().collect();
+    all.extend(wanted.keys().cloned());
+    let mut changed = Vec::new();
+    for name in all {
+        let own = wanted.remove(&name).unwrap_or_default();
+        let package = own.first().map(|entry| entry.facts.package.clone());
+        let wrong = match fetch_channel(store, &name, reach).await {
+            Ok((channel, _)) => check(store, &channel, reach).await?,
+            Err(error) if error.kind() == Kind::NotFound => BTreeMap::new(),
+            Err(error) => return Err(error),
+        };
+        let put_right = |channel: &mut Channel| {
+            let mut is_changed = !channel
+                .remove(|entry| wrong.contains_key(&entry.descriptor.digest))
+                .is_empty();
+            for entry in own {
+                is_changed |= channel.add(entry)?;
+            }
+            Ok(is_changed)
+        };
+        changed.push(update(store, &name, package.as_ref(), move_head, reach, put_right).await?);
+    }
+    Ok(changed)
+}

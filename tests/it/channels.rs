@@ -1,0 +1,510 @@
+//! Channels and resolution, from the command line: what is chosen and why, how often the registry is asked, what is
+//! believed, and that a channel is an image index like any other to everybody else.
+
+use serde_json::{Value, json};
+
+use crate::real::{answer, sha256};
+use crate::support::{Act, DockerRegistry, MockRegistry, Ran, Response, Sandbox, bundle_dir, on};
+
+const OPERATOR: [&str; 4] = [
+    "--operator-id",
+    "etcd-manager",
+    "--operator-version",
+    "1.4.0",
+];
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+/// Pushes a bundle of each version, with the lowest version of its operator; returns their digests.
+fn push<const N: usize>(
+    sandbox: &Sandbox,
+    repository: &str,
+    versions: [(&str, &str); N],
+) -> [String; N] {
+    versions.map(|(version, minimum)| {
+        let directory = format!("in-{version}");
+        bundle_dir(
+            sandbox.path(&directory),
+            "etcd",
+            version,
+            Some(("etcd-manager", minimum)),
+        );
+        let pushed = sandbox.run(["push", &directory, repository]);
+        answer(&pushed).split_once('@').unwrap().1.to_owned()
+    })
+}
+
+fn resolve(sandbox: &Sandbox, repository: &str, more: &[&str]) -> Ran {
+    let arguments = ["resolve", repository]
+        .into_iter()
+        .chain(more.iter().copied());
+    sandbox.run(arguments)
+}
+
+fn chosen(ran: &Ran) -> &str {
+    answer(ran).split_once('@').unwrap().1
+}
+
+#[test]
+fn an_operator_is_given_the_newest_bundle_that_it_can_run() {
+    let registry = DockerRegistry::local();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("newest");
+    let [old, fits, needs_more, pre] = push(
+        &sandbox,
+        &repository,
+        [
+            ("3.5.0", "1.0.0"),
+            ("3.6.0", "1.4.0"),
+            ("3.10.0", "1.5.0"),
+            ("4.0.0-rc.1", "1.0.0"),
+        ],
+    );
+    let add = [
+        "channel",
+        "add",
+        &repository,
+        "stable",
+        "3.5.0",
+        "v3.6.0",
+        &needs_more,
+        "4.0.0-rc.1",
+    ];
+    let added = sandbox.run(add);
+    added.assert_stderr_has("the tag `stable` now points at 3.10.0");
+    assert!(answer(&added).starts_with(&format!("{repository}@sha256:")));
+
+    for from in [&["--channel", "stable"][..], &[]] {
+        let ask = |more: &[&str]| resolve(&sandbox, &repository, &[from, more].concat());
+        let ran = ask(&[&OPERATOR[..], &["--explain"]].concat());
+        assert_eq!(chosen(&ran), fits);
+        ran.assert_stderr_has("4.0.0-rc.1: is a pre-release");
+        ran.assert_stderr_has("3.10.0: needs version 1.5.0 of its operator");
+        assert!(!ran.stderr().contains("3.5.0"), "older ones do not matter");
+        assert_eq!(chosen(&ask(&[])), needs_more);
+        assert_eq!(chosen(&ask(&["--pre"])), pre);
+        assert_eq!(chosen(&ask(&["--version", "~3.5"])), old);
+        assert_eq!(chosen(&ask(&["--version", ">=4.0.0-rc.0"])), pre);
+        let none = ask(&["--operator-id", "prometheus"]);
+        none.assert_code(1);
+        assert_eq!(none.stdout(), "");
+        none.assert_stderr_has("3.6.0: is meant for etcd-manager");
+        none.assert_stderr_has("none of the 4 bundles");
+
+        let ran = ask(&[&OPERATOR[..], &["--format", "json"]].concat());
+        let value = ran.ok().json();
+        assert_eq!(value["digest"], fits);
+        assert_eq!(
+            (&value["package"], &value["version"]),
+            (&json!("etcd"), &json!("3.6.0"))
+        );
+        assert_eq!(value["minOperatorVersion"], "1.4.0");
+        let codes = |value: &Value| {
+            let list = value["passedOver"].as_array().unwrap().clone();
+            list.into_iter()
+                .map(|one| one["code"].clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(codes(&value), ["pre-release", "min-operator-version"]);
+        let none = ask(&["--version", "^9", "--format", "json"]);
+        none.assert_code(1);
+        assert_eq!(none.json()["digest"], Value::Null);
+        assert_eq!(codes(&none.json()).len(), 4);
+    }
+
+    // The commands that take a bundle choose in the same way.
+    let channel = ["--channel", "stable"];
+    let pulled = sandbox.run(
+        ["pull", &repository, "-o", "out"]
+            .into_iter()
+            .chain(channel)
+            .chain(OPERATOR),
+    );
+    assert_eq!(chosen(&pulled), fits);
+    assert!(sandbox.path("out/manifests/configmap.yaml").exists());
+    let verified = sandbox.run(
+        ["verify", &repository]
+            .into_iter()
+            .chain(channel)
+            .chain(OPERATOR),
+    );
+    assert_eq!(chosen(&verified), fits);
+    let inspected = sandbox.run(
+        ["inspect", &repository, "--format", "json"]
+            .into_iter()
+            .chain(channel),
+    );
+    assert_eq!(inspected.ok().json()["version"], "3.10.0");
+    let none = [
+        "pull",
+        &repository,
+        "-o",
+        "none",
+        "--operator-id",
+        "prometheus",
+    ];
+    sandbox.run(none.into_iter().chain(channel)).assert_code(10);
+    assert!(!sandbox.path("none").exists());
+    let tagged = format!("{repository}:stable");
+    sandbox
+        .run(["pull", &tagged].into_iter().chain(channel))
+        .assert_code(2);
+}
+
+#[test]
+fn an_answer_costs_two_requests_and_an_unchanged_one_a_look_at_a_tag() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("etcd");
+    let [_, fits, _] = push(
+        &sandbox,
+        &repository,
+        [("1.0.0", "1.0.0"), ("2.0.0", "1.0.0"), ("3.0.0", "9.0.0")],
+    );
+    let add = ["channel", "add", &repository, "stable", "1.0.0", "2.0.0"];
+    sandbox.run(add).ok();
+    let counted = |more: &[&str]| {
+        registry.mark();
+        let ran = resolve(&sandbox, &repository, more);
+        assert_eq!(chosen(&ran), fits);
+        let log = registry.log();
+        log.iter()
+            .map(|line| {
+                line.split_whitespace()
+                    .take(2)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+            .collect::<Vec<_>>()
+    };
+    let channel = ["--channel", "stable"];
+    let path = |rest: &str| format!("/v2/etcd/{rest}");
+    assert_eq!(
+        counted(&channel),
+        [
+            format!("GET {}", path("manifests/channel-stable")),
+            format!("GET {}", path(&format!("manifests/{fits}")))
+        ]
+    );
+    assert_eq!(
+        counted(&[&channel[..], &["--known", &fits]].concat()),
+        [format!("HEAD {}", path("manifests/stable"))]
+    );
+    // By tags: the list, the newest, and then the next ones at once, as many as were asked when one fits.
+    let by_tags = counted(&OPERATOR);
+    assert!((3..=4).contains(&by_tags.len()), "{by_tags:?}");
+    assert!(by_tags[0].contains("tags/list") && by_tags[1].contains("manifests/3.0.0"));
+    let known = counted(&["--version", "^2", "--known", &fits]);
+    assert_eq!(known.len(), 2, "{known:?}");
+    assert!(known[0].contains("tags/list") && known[1].starts_with("HEAD"));
+}
+
+/// Writes a changed index under the tag of a channel.
+fn lie(registry: &MockRegistry, change: impl Fn(&str) -> String) {
+    let index = registry.manifest("etcd", "channel-stable").unwrap();
+    let changed = change(std::str::from_utf8(&index).unwrap());
+    assert_ne!(changed.as_bytes(), index);
+    registry.put_manifest("etcd", "channel-stable", INDEX, changed.as_bytes());
+}
+
+#[test]
+fn t_f18_a_channel_that_lies_about_a_bundle_is_not_believed() {
+    for (from, to, word) in [
+        ("\"9.0.0\"", "\"1.0.0\"", "minimum operator version"),
+        ("\"3.0.0\"", "\"3.1.0\"", "version"),
+        ("\"etcd-manager\"", "\"other\"", "operator id"),
+        ("\"etcd\"", "\"zookeeper\"", "package"),
+    ] {
+        let registry = MockRegistry::plain();
+        let sandbox = Sandbox::new();
+        let repository = registry.repository("etcd");
+        let [_, newest] = push(
+            &sandbox,
+            &repository,
+            [("2.0.0", "1.0.0"), ("3.0.0", "9.0.0")],
+        );
+        sandbox
+            .run(["channel", "add", &repository, "stable", "2.0.0", "3.0.0"])
+            .ok();
+        lie(&registry, |index| {
+            let (head, entries) = index.split_at(index.find("\"manifests\"").unwrap());
+            match word {
+                "package" => head.replacen(from, to, 1) + entries,
+                _ => head.to_owned() + &entries.replacen(from, to, 1),
+            }
+        });
+        // With what the lie is told for: an old operator.
+        let asked = match word {
+            "minimum operator version" => &OPERATOR[2..],
+            _ => &[],
+        };
+        let ran = resolve(
+            &sandbox,
+            &repository,
+            &[&["--channel", "stable", "--format", "json"], asked].concat(),
+        );
+        let passed = ran.json()["passedOver"].as_array().unwrap().clone();
+        let about = passed
+            .iter()
+            .find(|one| one["digest"] == newest)
+            .unwrap_or_else(|| panic!("{word}{ran}"));
+        assert_eq!(about["code"], "contradiction", "{word}");
+        assert!(about["reason"].as_str().unwrap().contains(word), "{about}");
+        let shown = sandbox.run(["channel", "show", &repository, "stable"]);
+        shown.ok().assert_stdout_has("FAULT");
+    }
+}
+
+#[test]
+fn t_s7_a_bundle_that_is_listed_and_gone_is_passed_over_and_a_failing_registry_is_not() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("etcd");
+    let [old, newest] = push(
+        &sandbox,
+        &repository,
+        [("2.0.0", "1.0.0"), ("3.0.0", "1.0.0")],
+    );
+    sandbox
+        .run(["channel", "add", &repository, "stable", "2.0.0", "3.0.0"])
+        .ok();
+    for (status, code, want) in [
+        (404, "MANIFEST_UNKNOWN", 0),
+        (403, "DENIED", 4),
+        (501, "UNSUPPORTED", 5),
+    ] {
+        registry.clear_rules();
+        registry.rule(
+            on("GET", &format!("manifests/{newest}")),
+            Act::Respond(Response::error(status, code, "no")),
+        );
+        let ran = resolve(&sandbox, &repository, &["--channel", "stable", "--explain"]);
+        ran.assert_code(want);
+        if want == 0 {
+            assert_eq!(chosen(&ran), old);
+            ran.assert_stderr_has("3.0.0: is listed and not there");
+        }
+    }
+    registry.clear_rules();
+    // Other bytes under the digest are an error: a failing registry is no reason for an older bundle.
+    registry.rule(
+        on("GET", &format!("manifests/{newest}")),
+        Act::Respond(
+            Response::new(200)
+                .header("content-type", "application/vnd.oci.image.manifest.v1+json")
+                .body(b"{}".to_vec()),
+        ),
+    );
+    resolve(&sandbox, &repository, &["--channel", "stable"]).assert_code(7);
+}
+
+#[test]
+fn what_is_no_channel_is_refused_by_name() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("etcd");
+    push(&sandbox, &repository, [("1.0.0", "1.0.0")]);
+    let missing = resolve(&sandbox, &repository, &["--channel", "beta"]);
+    missing.assert_code(3);
+    missing.assert_stderr_has("channel list");
+    let manifest = registry.manifest("etcd", "1.0.0").unwrap();
+    registry.put_manifest(
+        "etcd",
+        "channel-beta",
+        "application/vnd.oci.image.manifest.v1+json",
+        &manifest,
+    );
+    resolve(&sandbox, &repository, &["--channel", "beta"]).assert_code(11);
+    sandbox
+        .run(["channel", "add", &repository, "stable", "1.0.0"])
+        .ok();
+    let index = registry.manifest("etcd", "channel-stable").unwrap();
+    registry.put_manifest("etcd", "channel-beta", INDEX, &index);
+    let other = resolve(&sandbox, &repository, &["--channel", "beta"]);
+    other.assert_code(11);
+    other.assert_stderr_has("another channel");
+}
+
+#[test]
+fn a_maintainer_moves_a_channel_without_packing_again() {
+    let sandbox = Sandbox::new();
+    let [first, second] = push(
+        &sandbox,
+        "oci:store",
+        [("1.0.0", "1.0.0"), ("1.1.0", "1.0.0")],
+    );
+    let channel = |arguments: &[&str]| sandbox.run(["channel"].iter().chain(arguments).copied());
+    let head = || {
+        let value = sandbox.run(["verify", "oci:store:stable", "--format", "json"]);
+        value.ok().json()["digest"].as_str().unwrap().to_owned()
+    };
+    channel(&["add", "oci:store", "stable", "1.0.0"]).ok();
+    let before = channel(&["list", "oci:store", "--format", "json"])
+        .ok()
+        .json();
+    assert_eq!(before["channels"][0]["head"]["digest"], first);
+    channel(&["add", "oci:store", "stable", "1.0.0"])
+        .ok()
+        .assert_stderr_has("already");
+    channel(&["add", "oci:store", "stable", "1.1.0", "--no-head"]).ok();
+    assert_eq!(head(), first, "the head was left where it was");
+    channel(&["add", "oci:store", "stable", "1.1.0"]).ok();
+    assert_eq!(head(), second);
+    let shown = channel(&["show", "oci:store", "stable", "--format", "json"])
+        .ok()
+        .json();
+    let versions: Vec<&Value> = shown["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| &e["version"])
+        .collect();
+    assert_eq!(versions, ["1.1.0", "1.0.0"]);
+    channel(&["remove", "oci:store", "stable", "1.1.0"]).ok();
+    assert_eq!(head(), first);
+    channel(&["remove", "oci:store", "stable", "9.9.9"]).assert_code(3);
+    channel(&["add", "oci:store", "stable", "9.9.9"]).assert_code(3);
+    channel(&["add", "oci:store", "Stable", "1.0.0"]).assert_code(2);
+    bundle_dir(sandbox.path("other"), "zookeeper", "5.0.0", None);
+    sandbox.run(["push", "other", "oci:store"]).ok();
+    channel(&["add", "oci:store", "stable", "5.0.0"]).assert_code(13);
+    // A push can do it on the way.
+    bundle_dir(sandbox.path("next"), "etcd", "1.2.0", None);
+    let pushed = sandbox.run([
+        "push",
+        "next",
+        "oci:store",
+        "--channel",
+        "stable",
+        "--channel",
+        "beta",
+    ]);
+    let next = answer(&pushed).split_once('@').unwrap().1;
+    assert_eq!(head(), next);
+    let listed = channel(&["list", "oci:store"]);
+    assert_eq!(
+        listed.ok().stdout(),
+        "beta    1.2.0  1 bundle\nstable  1.2.0  2 bundles\n"
+    );
+}
+
+#[test]
+fn sync_makes_channels_from_what_bundles_say_and_then_changes_nothing() {
+    let sandbox = Sandbox::new();
+    for (version, channels) in [("1.0.0", "stable,beta"), ("1.1.0", "beta"), ("1.2.0", "")] {
+        bundle_dir(sandbox.path(version), "etcd", version, None);
+        let arguments = ["push", version, "oci:store"];
+        let more = if channels.is_empty() {
+            vec![]
+        } else {
+            vec!["--channels", channels]
+        };
+        sandbox.run(arguments.into_iter().chain(more)).ok();
+    }
+    sandbox
+        .run(["channel", "add", "oci:store", "stable", "1.2.0"])
+        .ok();
+    let shown = sandbox.run(["channel", "show", "oci:store", "stable"]);
+    shown.ok().assert_stderr_has("channel sync");
+    let first = sandbox
+        .run(["channel", "sync", "oci:store", "--format", "json"])
+        .ok()
+        .json();
+    let count = |value: &Value| {
+        let channels = value["channels"].as_array().unwrap();
+        channels
+            .iter()
+            .map(|c| (c["name"].clone(), c["bundles"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        count(&first),
+        [(json!("beta"), json!(2)), (json!("stable"), json!(2))]
+    );
+    let again = sandbox
+        .run(["channel", "sync", "oci:store", "--format", "json"])
+        .ok()
+        .json();
+    assert_eq!(again, first, "the digests of the indexes among it");
+}
+
+#[test]
+fn a_writer_that_comes_between_is_a_conflict() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("etcd");
+    let [first, _] = push(
+        &sandbox,
+        &repository,
+        [("1.0.0", "1.0.0"), ("1.1.0", "1.0.0")],
+    );
+    sandbox
+        .run(["channel", "add", &repository, "stable", "1.0.0"])
+        .ok();
+    // Before the write, somebody else's index is under the tag.
+    registry.rule(
+        on("HEAD", "manifests/channel-stable"),
+        Act::Respond(
+            Response::new(200)
+                .header("docker-content-digest", &first)
+                .header("content-type", INDEX),
+        ),
+    );
+    registry.mark();
+    let ran = sandbox.run(["channel", "add", &repository, "stable", "1.1.0"]);
+    ran.assert_code(13);
+    ran.assert_stderr_has("run the command again");
+    assert!(
+        registry.log().iter().all(|line| !line.starts_with("PUT")),
+        "nothing was written"
+    );
+}
+
+#[test]
+fn to_others_a_channel_is_an_index_of_images_and_its_head_an_image() {
+    let registry = DockerRegistry::local();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("others");
+    let [_, newest] = push(
+        &sandbox,
+        &repository,
+        [("1.0.0", "1.0.0"), ("1.1.0", "1.0.0")],
+    );
+    let added = sandbox.run(["channel", "add", &repository, "stable", "1.0.0", "1.1.0"]);
+    let index = chosen(&added).to_owned();
+    let from = format!("docker://{repository}:channel-stable");
+    let mirror = registry.repository("mirror");
+    let to = format!("docker://{mirror}:channel-stable");
+    let copy = [
+        "copy",
+        "--all",
+        "--preserve-digests",
+        "--src-tls-verify=false",
+        "--dest-tls-verify=false",
+    ];
+    sandbox.skopeo(copy.into_iter().chain([&*from, &*to])).ok();
+    let resolved = resolve(
+        &sandbox,
+        &mirror,
+        &["--channel", "stable", "--format", "json"],
+    );
+    assert_eq!(resolved.ok().json()["digest"], newest);
+    let raw = sandbox.skopeo(["inspect", "--raw", "--tls-verify=false", &*to]);
+    assert_eq!(sha256(raw.ok().stdout_bytes()), index);
+    // Clients that cannot choose take the head.
+    let head = format!("docker://{repository}:stable");
+    let raw = sandbox.skopeo(["inspect", "--raw", "--tls-verify=false", &*head]);
+    assert_eq!(sha256(raw.ok().stdout_bytes()), newest);
+    // Our own copy takes the channel with its bundles along.
+    let ours = registry.repository("ours");
+    let (from, to) = (
+        format!("{repository}:channel-stable"),
+        format!("{ours}:channel-stable"),
+    );
+    assert_eq!(chosen(&sandbox.run(["copy", &from, &to])), index);
+    let resolved = resolve(
+        &sandbox,
+        &ours,
+        &["--channel", "stable", "--version", "1.0.0"],
+    );
+    resolved.ok();
+}

@@ -1,0 +1,164 @@
+//! Tables of channels and resolution.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use manifest_bundle::channel::{Channel, Entry};
+use manifest_bundle::digest::Digest;
+use manifest_bundle::invalid::Invalid;
+use manifest_bundle::limits::Limits;
+use manifest_bundle::name::ChannelName;
+use manifest_bundle::oci::{Descriptor, media_type};
+use manifest_bundle::resolution::{Facts, Question, Reason};
+use manifest_bundle::version::Version;
+
+use super::same;
+use crate::spec::markdown::{Table, code};
+use crate::spec::schemas::All;
+
+fn parse<T: FromStr<Err = Invalid>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|e: Invalid| e.to_string())
+}
+
+pub(super) fn order(cells: &[String], _: &All) -> Result<(), String> {
+    let [older, newer] = [&cells[0], &cells[1]].map(|cell| parse::<Version>(code(cell)?));
+    let (older, newer) = (older?, newer?);
+    let channel = |versions: [&Version; 2]| {
+        let mut channel = Channel::new(parse("stable")?, parse("etcd")?);
+        for version in versions {
+            let digest = Digest::of(version.to_string().as_bytes());
+            channel
+                .add(Entry {
+                    descriptor: Descriptor::new(media_type::MANIFEST, digest, 1),
+                    facts: facts(&[("version".into(), version.to_string())])?,
+                })
+                .map_err(|e| e.to_string())?;
+        }
+        Ok::<_, String>(channel.entries()[0].facts.version.clone())
+    };
+    same("the newest", channel([&older, &newer])?, newer.clone())?;
+    same("the newest", channel([&newer, &older])?, newer)
+}
+
+/// Splits `version `1.0.0`, unbound` into names and values.
+fn said(cell: &str) -> Vec<(String, String)> {
+    let parts = cell.split(", ").filter(|part| *part != "nothing");
+    let pairs = parts.map(|part| match part.split_once(" `") {
+        Some((name, value)) => (name.to_owned(), value.trim_end_matches('`').to_owned()),
+        None => (part.to_owned(), String::new()),
+    });
+    pairs.collect()
+}
+
+fn facts(said: &[(String, String)]) -> Result<Facts, String> {
+    let mut facts = Facts {
+        package: parse("etcd")?,
+        version: parse("1.0.0")?,
+        operator_id: None,
+        min_operator_version: None,
+        min_kubernetes_version: None,
+    };
+    for (name, value) in said {
+        match name.as_str() {
+            "package" => facts.package = parse(value)?,
+            "version" => facts.version = parse(value)?,
+            "operator" => facts.operator_id = Some(parse(value)?),
+            "minimum" => facts.min_operator_version = Some(parse(value)?),
+            "Kubernetes minimum" => facts.min_kubernetes_version = Some(parse(value)?),
+            _ => return Err(format!("a bundle says nothing about `{name}`")),
+        }
+    }
+    Ok(facts)
+}
+
+pub(super) fn fits(cells: &[String], _: &All) -> Result<(), String> {
+    let mut question = Question::default();
+    for (name, value) in said(&cells[0]) {
+        match name.as_str() {
+            "package" => question.package = Some(parse(&value)?),
+            "version" => question.version = Some(parse(&value)?),
+            "operator" => question.operator_id = Some(parse(&value)?),
+            "operator version" => question.operator_version = Some(parse(&value)?),
+            "Kubernetes" => question.kubernetes_version = Some(parse(&value)?),
+            "pre-releases" => question.pre = true,
+            "unbound" => question.allow_unbound = true,
+            _ => return Err(format!("nobody asks for `{name}`")),
+        }
+    }
+    let reason = question.judge(&facts(&said(&cells[1]))?);
+    let found = reason.map_or("fits".to_owned(), |reason| format!("`{}`", reason.code()));
+    same("the outcome", &found, &cells[2])
+}
+
+/// The codes are those that the library has, all of them.
+pub(super) fn codes(table: &Table) -> Vec<(usize, String)> {
+    let text = String::new;
+    let all = [
+        Reason::PreRelease,
+        Reason::Version { required: text() },
+        Reason::Package {
+            found: "etcd".parse().unwrap(),
+        },
+        Reason::OperatorId { found: None },
+        Reason::MinOperatorVersion {
+            minimum: "1.0.0".parse().unwrap(),
+        },
+        Reason::MinKubernetesVersion {
+            minimum: "1.30".parse().unwrap(),
+        },
+        Reason::Contradiction {
+            said_by: "tag",
+            what: "version",
+            said: text(),
+            found: text(),
+        },
+        Reason::Missing,
+        Reason::Unusable { why: text() },
+    ];
+    let known: BTreeSet<String> = all.iter().map(|r| format!("`{}`", r.code())).collect();
+    let listed: BTreeSet<String> = table.rows.iter().map(|row| row.cells[0].clone()).collect();
+    let checked = same("the set of codes", known, listed);
+    checked
+        .err()
+        .map(|why| (table.line, why))
+        .into_iter()
+        .collect()
+}
+
+pub(super) fn channel_name(cells: &[String], _: &All) -> Result<(), String> {
+    let is_name = code(&cells[0])?.parse::<ChannelName>().is_ok();
+    same("it", if is_name { "a name" } else { "refused" }, &*cells[1])
+}
+
+/// The keys are those of an index in which nothing is left out.
+pub(super) fn keys(table: &Table) -> Vec<(usize, String)> {
+    let mut channel = Channel::new("stable".parse().unwrap(), "etcd".parse().unwrap());
+    channel.previous = Some(Digest::of(b""));
+    let all = [
+        "operator `a`",
+        "minimum `1.0.0`",
+        "Kubernetes minimum `1.30`",
+    ];
+    let facts = facts(&said(&all.join(", "))).unwrap();
+    let descriptor = Descriptor::new(media_type::MANIFEST, Digest::of(b"x"), 1);
+    channel.add(Entry { descriptor, facts }).unwrap();
+    let written = channel.write(&Limits::default()).unwrap();
+    let written: serde_json::Value = serde_json::from_slice(&written.bytes).unwrap();
+    let of = |object: &serde_json::Value, on: &str| {
+        let keys = object["annotations"].as_object().unwrap().keys();
+        keys.map(|key| (format!("`{key}`"), on.to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let mut known: BTreeSet<_> = of(&written, "the index").into_iter().collect();
+    known.extend(of(&written["manifests"][0], "a bundle"));
+    let rows = table
+        .rows
+        .iter()
+        .map(|row| (row.cells[0].clone(), row.cells[1].clone()));
+    let checked = same("the set of keys", known, rows.collect());
+    checked
+        .err()
+        .map(|why| (table.line, why))
+        .into_iter()
+        .collect()
+}
