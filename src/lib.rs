@@ -21,6 +21,104 @@
 //! The library prints nothing and reads no environment, home directory or clock: settings come in as values. The binary
 //! is floor 4; it lives in `src/bin/bundle` and uses the public API only.
 //!
+//! # In an operator
+//!
+//! A controller asks for the newest bundle that it can run, applies its objects, keeps the digest and asks again:
+//!
+//! ```
+//! use manifest_bundle::credential::{Credential, Credentials, Found, Secret};
+//! use manifest_bundle::limits::Limits;
+//! use manifest_bundle::ops::newest::{Newest, newest};
+//! use manifest_bundle::ops::open::Reach;
+//! use manifest_bundle::resolution::Question;
+//! use manifest_bundle::store::Store;
+//! use manifest_bundle::store::registry::{Access, AccessSettings};
+//!
+//! /// How registries are reached; the callback is asked whenever one wants to know who is calling.
+//! fn reach() -> manifest_bundle::Result<Reach> {
+//!     let credentials = Credentials::new(|repository| {
+//!         Box::pin(async move {
+//!             let is_ours = repository.registry().host() == "registry.example.com";
+//!             Ok(is_ours.then(|| Found {
+//!                 credential: Credential::Basic {
+//!                     username: "operator".into(),
+//!                     password: Secret::new("read from a Secret, each time anew"),
+//!                 },
+//!                 origin: "the operator's Secret".into(),
+//!             }))
+//!         })
+//!     });
+//!     Ok(Reach {
+//!         access: Access::new(AccessSettings { credentials, ..AccessSettings::default() })?,
+//!         limits: Limits::default(),
+//!         spool_directory: std::env::temp_dir(),
+//!     })
+//! }
+//!
+//! /// One round of a controller: returns the digest to remember.
+//! async fn round(
+//!     store: &dyn Store,
+//!     question: &Question,
+//!     known: Option<manifest_bundle::digest::Digest>,
+//! ) -> Result<Option<manifest_bundle::digest::Digest>, Box<dyn std::error::Error>> {
+//!     let stable = "stable".parse()?;
+//!     match newest(store, Some(&stable), question, known.as_ref(), &reach()?).await? {
+//!         Newest::Unchanged(digest) => Ok(Some(digest)),
+//!         Newest::Bundle { reference, digest, bundle, .. } => {
+//!             println!("applying {reference}, version {}", bundle.metadata.version);
+//!             for (path, content) in bundle.manifests() {
+//!                 let yaml = content.to_bytes()?;
+//!                 println!("{path}: {} bytes", yaml.len());
+//!             }
+//!             Ok(Some(digest))
+//!         }
+//!         Newest::None(passed_over) => {
+//!             for one in passed_over {
+//!                 println!("{}: {}", one.version, one.reason);
+//!             }
+//!             Ok(known)
+//!         }
+//!     }
+//! }
+//! # use manifest_bundle::channel::{Channel, Entry, head_tag, index_tag};
+//! # use manifest_bundle::content::Spool;
+//! # use manifest_bundle::ops::pack::{PackRequest, pack};
+//! # use manifest_bundle::store::memory::Memory;
+//! #
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let source = directory.path().join("etcd");
+//! # std::fs::create_dir_all(&source)?;
+//! # std::fs::write(source.join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")?;
+//! # let mut request = PackRequest::default();
+//! # request.identity.package = Some("etcd".parse()?);
+//! # request.identity.version = Some("3.6.1".parse()?);
+//! # request.identity.operator_id = Some("etcd-manager".parse()?);
+//! # request.identity.min_operator_version = Some("1.4.0".parse()?);
+//! # let packed = pack(&source, &request, &mut Spool::new(directory.path()))?;
+//! # let store = Memory::of_image("memory", &packed.image, Some(&"3.6.1".parse()?))?;
+//! # let mut channel = Channel::new("stable".parse()?, "etcd".parse()?);
+//! # channel.add(Entry::of(&packed.image.manifest, &packed.bundle.metadata))?;
+//! # let index = channel.write(&Limits::default())?;
+//! # store.put_manifest(&index, Some(&index_tag(&channel.name)?));
+//! # store.put_manifest(&packed.image.manifest, Some(&head_tag(&channel.name)?));
+//!
+//! // A repository of a registry: `Registry::open("registry.example.com/team/etcd".parse()?, &reach()?.access)?`.
+//! let question = Question {
+//!     operator_id: Some("etcd-manager".parse()?),
+//!     operator_version: Some("1.4.0".parse()?),
+//!     ..Question::default()
+//! };
+//! let applied = round(&store, &question, None).await?;
+//! assert_eq!(applied, Some(packed.image.manifest.descriptor.digest));
+//! assert_eq!(round(&store, &question, applied).await?, applied, "costs one look at a tag");
+//! # let older = Question { operator_version: Some("1.3.9".parse()?), ..question };
+//! # assert_eq!(round(&store, &older, None).await?, None);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Words
 //!
 //! - *bundle*: one version of one package, with its metadata; *manifest* alone: an OCI manifest; *object*: a Kubernetes object in a file of a bundle.

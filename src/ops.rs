@@ -4,6 +4,7 @@ pub mod channel;
 pub mod copy;
 pub mod destination;
 pub mod load;
+pub mod newest;
 pub mod open;
 pub mod pack;
 pub mod resolve;
