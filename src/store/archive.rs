@@ -71,7 +71,7 @@ pub fn read(content: &Content, place: &str, limits: &Limits) -> Result<Archive> 
         memory.put_media_type(listed.digest, &listed.media_type);
     }
     for tag in index.tags() {
-        if let Some(descriptor) = index.named(&tag) {
+        if let Some(descriptor) = index.named(&tag).map_err(|error| error.at(place))? {
             memory.put_tag(tag.clone(), descriptor.digest);
         }
     }

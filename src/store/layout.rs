@@ -157,7 +157,11 @@ impl Store for Layout {
     async fn manifest_unchecked(&self, name: &Name) -> Result<RawManifest> {
         let (digest, media_type) = match name {
             Name::Digest(digest) => (Some(*digest), String::new()),
-            Name::Tag(tag) => match self.index()?.named(tag) {
+            Name::Tag(tag) => match self
+                .index()?
+                .named(tag)
+                .map_err(|error| error.at(self.place()))?
+            {
                 Some(descriptor) => (Some(descriptor.digest), descriptor.media_type.clone()),
                 None => (None, String::new()),
             },
@@ -174,7 +178,9 @@ impl Store for Layout {
     }
 
     async fn tagged(&self, tag: &Tag) -> Result<Option<Digest>> {
-        Ok(self.index()?.named(tag).map(|descriptor| descriptor.digest))
+        let index = self.index()?;
+        let named = index.named(tag).map_err(|error| error.at(self.place()))?;
+        Ok(named.map(|descriptor| descriptor.digest))
     }
 
     async fn open_unchecked(&self, descriptor: &Descriptor) -> Result<Opened> {

@@ -9,6 +9,7 @@
 )]
 
 mod cases;
+mod catalogue;
 mod channels;
 mod clients;
 mod corpus;
@@ -20,6 +21,7 @@ mod harness;
 mod hostile;
 mod interrupts;
 mod layer;
+mod layouts;
 mod malo;
 mod memory;
 mod mock_registry;

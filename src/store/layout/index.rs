@@ -67,11 +67,22 @@ impl LayoutIndex {
     }
 
     /// Returns the entry that has a name.
-    pub(in crate::store) fn named(&self, tag: &Tag) -> Option<&Descriptor> {
-        self.0
-            .manifests
-            .iter()
-            .find(|entry| name_of(entry) == Some(tag.as_str()))
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Invalid`] for a name that different images have: readers would take different ones.
+    pub(in crate::store) fn named(&self, tag: &Tag) -> Result<Option<&Descriptor>> {
+        let is_named = |entry: &&Descriptor| name_of(entry) == Some(tag.as_str());
+        let mut found = self.0.manifests.iter().filter(is_named);
+        let first = found.next();
+        match found.find(|other| first.is_some_and(|first| first.digest != other.digest)) {
+            None => Ok(first),
+            Some(_) => Err(Error::invalid(format!(
+                "`{}` gives two images the name `{tag}`",
+                Self::FILE
+            ))
+            .hint("name the image that is meant by its digest: `@sha256:…`")),
+        }
     }
 
     /// Returns the names that are tags; other names cannot be asked for and are left out.
