@@ -1,4 +1,5 @@
 //! Content digests: `sha256:…` and `sha512:…`, parsed into bytes so that they cannot hold anything else.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,7 +42,7 @@ impl Digest {
             Self::Sha256(bytes) => bytes,
             Self::Sha512(bytes) => bytes,
         };
-        let mut hex = String::with_capacity(bytes.len() * 2);
+        let mut hex = String::with_capacity(bytes.len().saturating_mul(2));
         for byte in bytes {
             let _ = write!(hex, "{byte:02x}");
         }
@@ -125,8 +126,8 @@ fn unhex<const N: usize>(hex: &str) -> Option<[u8; N]> {
 
 fn nibble(digit: u8) -> Option<u8> {
     match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'0'..=b'9' => digit.checked_sub(b'0'),
+        b'a'..=b'f' => digit.checked_sub(b'a' - 10),
         _ => None,
     }
 }

@@ -11,6 +11,7 @@
 //! The first place that has a credential for the repository is used; an empty entry is none. The order within one place
 //! is in `docker_config/lookup.rs`. A place that cannot be read or understood is an error, never "no credentials".
 //! Nothing here prints, and no secret becomes part of a message.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 mod edit;
 mod helper;

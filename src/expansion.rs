@@ -1,4 +1,5 @@
 //! How far a compressed stream has grown, and where that stops; and what a stream is that is not what it should be.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 use crate::error::{Error, Result};
 use crate::limits::{Ceiling, Limits, RATIO_FREE};

@@ -2,6 +2,7 @@
 //!
 //! Some readers take the first of two equal keys and some the last; Go matches keys without regard to case. So an object
 //! with two keys that are equal after case folding is refused, wherever it is (spec/image.md, "JSON").
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 use std::fmt;
 

@@ -3,6 +3,7 @@
 //! A layer is decompressed once, into a spooled archive, while its headers are walked; the contents of its files are
 //! ranges of that archive. So the memory does not depend on the sizes. Only blobs that were fetched, and so verified,
 //! may come in here (P5).
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 mod merge;
 

@@ -2,6 +2,7 @@
 //!
 //! One rule for packing and unpacking (P3): a path that cannot be written as it stands on Linux, macOS and Windows
 //! alike, or that two systems could take for two different files, is refused, never rewritten (spec/image.md, "Names").
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

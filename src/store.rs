@@ -3,6 +3,7 @@
 //! Nothing that a store says is believed: [`fetch`] and [`fetch_manifest`] are the only two callers of the unchecked
 //! reads, and hand out only bytes of the right size and digest (P5). A name is resolved once; what follows uses the
 //! digest (P4).
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 pub mod archive;
 pub mod layout;

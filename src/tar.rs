@@ -2,6 +2,7 @@
 //!
 //! The reader accepts an archive only if every reader that people use sees the same tree in it; what is odd, ambiguous
 //! or not a file or directory is an error that names the entry and where it is, never skipped and never repaired.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 mod header;
 mod input;

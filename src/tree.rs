@@ -2,6 +2,7 @@
 //!
 //! A tree that two systems would write in two ways is refused whole: the same path twice, two paths that differ by
 //! nothing but case or Unicode form, a file that is also a directory (spec/image.md, "Names").
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

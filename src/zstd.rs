@@ -2,6 +2,7 @@
 //!
 //! The walk checks what the decoder takes on trust: window, content size, checksum, dictionaries, and what stands
 //! between and after the frames. Nothing is ever written in this form.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 mod frame;
 mod read;

@@ -141,7 +141,7 @@ impl<'a> Fields<'a> {
         // At most twelve digits, so 36 bits.
         Ok(digits
             .iter()
-            .fold(0, |value, digit| value << 3 | u64::from(digit - b'0')))
+            .fold(0, |value, digit| value << 3 | u64::from(digit & 7)))
     }
 
     /// Checks a number that may also be absent, or binary as GNU writes large ones, if it is not negative.
@@ -165,7 +165,7 @@ impl<'a> Fields<'a> {
     fn checksum(self) -> u64 {
         let all: u64 = self.block.iter().map(|b| u64::from(*b)).sum();
         let own: u64 = self.bytes(148, 8).iter().map(|b| u64::from(*b)).sum();
-        all - own + 8 * u64::from(b' ')
+        all.saturating_sub(own).saturating_add(8 * u64::from(b' '))
     }
 }
 

@@ -113,9 +113,9 @@ impl<'a> Input<'a> {
 
     /// Reads the padding after `size` bytes; tells whether it was there, and all zero.
     pub(super) fn padding(&mut self, size: u64) -> io::Result<Padding> {
-        let over = usize::try_from(size % BLOCK as u64).unwrap_or(0);
+        let over = usize::try_from(size.rem_euclid(BLOCK as u64)).unwrap_or(0);
         let mut padding = [0; BLOCK];
-        let Some(padding) = padding.get_mut(..(BLOCK.saturating_sub(over)) % BLOCK) else {
+        let Some(padding) = padding.get_mut(..BLOCK.saturating_sub(over) & (BLOCK - 1)) else {
             return Ok(Padding::Zero);
         };
         Ok(if self.fill(padding)? < padding.len() {

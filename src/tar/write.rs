@@ -168,8 +168,8 @@ fn copy(content: &Content, name: &str, out: &mut dyn Write, buffer: &mut [u8]) -
 }
 
 fn pad(out: &mut dyn Write, size: u64) -> io::Result<()> {
-    let over = usize::try_from(size % BLOCK as u64).unwrap_or(0);
-    let padding = BLOCK.saturating_sub(over) % BLOCK;
+    let over = usize::try_from(size.rem_euclid(BLOCK as u64)).unwrap_or(0);
+    let padding = BLOCK.saturating_sub(over) & (BLOCK - 1);
     out.write_all([0; BLOCK].get(..padding).unwrap_or_default())
 }
 

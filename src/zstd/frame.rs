@@ -22,8 +22,9 @@ pub(super) struct FrameHeader {
 /// Returns the length of a header after the magic number from its first byte.
 pub(super) fn length(descriptor: u8) -> usize {
     let (window, dictionary, content) = widths(descriptor);
-    // At most 1 + 1 + 4 + 8.
-    1 + window + dictionary + content
+    [window, dictionary, content]
+        .into_iter()
+        .fold(1, usize::saturating_add)
 }
 
 fn widths(descriptor: u8) -> (usize, usize, usize) {
@@ -61,13 +62,13 @@ pub(super) fn parse(bytes: &[u8]) -> Result<FrameHeader> {
     let content = match content_width {
         0 => None,
         // Two bytes count from 256.
-        2 => Some(little_endian(content) + 256),
+        2 => Some(little_endian(content).saturating_add(256)),
         _ => Some(little_endian(content)),
     };
     let window = match window.first() {
         Some(byte) => {
-            let base = 1_u64 << (10 + u32::from(byte >> 3));
-            base + base / 8 * u64::from(byte & 0b111)
+            let eighth = 1_u64 << u32::from(byte >> 3).saturating_add(7);
+            eighth.saturating_mul(u64::from(byte & 0b111).saturating_add(8))
         }
         // One segment: the content is its own window.
         None => content.unwrap_or(0),

@@ -128,7 +128,7 @@ impl<R: Read> Reader<R> {
             *slot = byte;
         }
         let end = MAGIC.len().saturating_add(length);
-        if let Some(rest) = header.get_mut(MAGIC.len() + 1..end)
+        if let Some(rest) = header.get_mut(MAGIC.len().saturating_add(1)..end)
             && self.source.fill(rest)? < rest.len()
         {
             return Err(self.source.cut_off());

@@ -143,7 +143,11 @@ fn backoff(failed: u32, random: u64) -> Duration {
         .min(LONGEST_WAIT)
         .as_millis();
     let half = bound / 2;
-    let wait = half.saturating_add(u128::from(random) % half.saturating_add(1));
+    let wait = half.saturating_add(
+        u128::from(random)
+            .checked_rem(half.saturating_add(1))
+            .unwrap_or(0),
+    );
     Duration::from_millis(u64::try_from(wait).unwrap_or(0))
 }
 
