@@ -63,6 +63,13 @@ impl Routes {
         (!is_loopback(url) && !excepted(&self.no_proxy, url)).then_some(proxy)
     }
 
+    /// Returns the hosts of the proxies.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        let proxies = [&self.http, &self.https].into_iter().flatten();
+        let hosts = proxies.filter_map(Url::host_str);
+        hosts.map(str::to_owned).collect()
+    }
+
     /// Tells whether a proxy is itself reached over TLS.
     pub(super) fn any_over_tls(&self) -> bool {
         [&self.http, &self.https]

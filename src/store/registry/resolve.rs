@@ -16,14 +16,19 @@ use super::location::{is_private_v4, is_private_v6};
 
 /// Resolves the registry's own name, and remembers if that leads into a private network.
 #[derive(Debug, Clone)]
-pub(super) struct Own(pub(super) Arc<AtomicBool>);
+pub(super) struct Own {
+    pub(super) is_private: Arc<AtomicBool>,
+    pub(super) proxies: Vec<String>,
+}
 
 impl Resolve for Own {
     fn resolve(&self, name: Name) -> Resolving {
-        let is_private_registry = Arc::clone(&self.0);
+        let is_private_registry = Arc::clone(&self.is_private);
+        // Where the proxy is says nothing about the registry behind it.
+        let is_proxy = is_among(&self.proxies, &name);
         Box::pin(async move {
             let found = look_up(&name).await?;
-            if found.iter().any(is_private) {
+            if !is_proxy && found.iter().any(is_private) {
                 is_private_registry.store(true, Ordering::Relaxed);
             }
             Ok(Box::new(found.into_iter()) as Addrs)
@@ -33,14 +38,17 @@ impl Resolve for Own {
 
 /// Resolves the names that the registry points to.
 #[derive(Debug, Clone)]
-pub(super) struct Other(pub(super) Arc<AtomicBool>);
+pub(super) struct Other {
+    pub(super) is_private: Arc<AtomicBool>,
+    pub(super) proxies: Vec<String>,
+}
 
 impl Resolve for Other {
     fn resolve(&self, name: Name) -> Resolving {
-        let is_private_registry = self.0.load(Ordering::Relaxed);
+        let is_allowed = self.is_private.load(Ordering::Relaxed) || is_among(&self.proxies, &name);
         Box::pin(async move {
             let mut found = look_up(&name).await?;
-            if !is_private_registry {
+            if !is_allowed {
                 found.retain(|address| !is_private(address));
                 if found.is_empty() {
                     return Err(PrivateNetwork.into());
@@ -49,6 +57,12 @@ impl Resolve for Other {
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
+}
+
+fn is_among(proxies: &[String], name: &Name) -> bool {
+    proxies
+        .iter()
+        .any(|proxy| proxy.eq_ignore_ascii_case(name.as_str()))
 }
 
 async fn look_up(name: &Name) -> std::io::Result<Vec<SocketAddr>> {
@@ -144,15 +158,25 @@ mod tests {
     async fn a_public_registry_does_not_lead_into_this_machine() {
         let name = || "localhost".parse::<Name>().unwrap();
         let flag = Arc::new(AtomicBool::new(false));
-        let refused = Other(Arc::clone(&flag))
-            .resolve(name())
-            .await
-            .err()
-            .unwrap();
+        let (is_private, proxies) = (|| Arc::clone(&flag), Vec::new);
+        let own = |proxies| Own {
+            is_private: is_private(),
+            proxies,
+        };
+        let other = |proxies| Other {
+            is_private: is_private(),
+            proxies,
+        };
+        let refused = other(proxies()).resolve(name()).await.err().unwrap();
         assert!(refused.is::<PrivateNetwork>());
+        // The proxy may be on this machine, and says nothing about the registry.
+        let proxy = || vec!["localhost".to_owned()];
+        assert!(other(proxy()).resolve(name()).await.is_ok());
+        assert!(own(proxy()).resolve(name()).await.is_ok());
+        assert!(!flag.load(Ordering::Relaxed));
         // A registry that is on this machine itself may.
-        assert!(Own(Arc::clone(&flag)).resolve(name()).await.is_ok());
+        assert!(own(proxies()).resolve(name()).await.is_ok());
         assert!(flag.load(Ordering::Relaxed));
-        assert!(Other(flag).resolve(name()).await.is_ok());
+        assert!(other(proxies()).resolve(name()).await.is_ok());
     }
 }

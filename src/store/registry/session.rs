@@ -64,9 +64,15 @@ impl Session {
         let base = Url::parse(&base)
             .map_err(|_| Error::usage(format!("`{}` is no registry", shown(&base))))?;
         let private = Arc::new(AtomicBool::new(is_private(&base)));
+        let mut proxies = Routes::new(&settings.proxies)?.hosts();
+        proxies.retain(|proxy| base.host_str() != Some(proxy));
+        let resolver = resolve::Own {
+            is_private: Arc::clone(&private),
+            proxies,
+        };
         Ok(Self {
             registry: registry.clone(),
-            own: client(settings, plain, true, resolve::Own(Arc::clone(&private)))?,
+            own: client(settings, plain, true, resolver)?,
             other: OnceLock::new(),
             settings: Arc::clone(settings),
             auth: Auth::default(),
@@ -87,7 +93,10 @@ impl Session {
         if let Some(client) = self.other.get() {
             return Ok(client);
         }
-        let resolver = resolve::Other(Arc::clone(&self.private));
+        let resolver = resolve::Other {
+            is_private: Arc::clone(&self.private),
+            proxies: Routes::new(&self.settings.proxies)?.hosts(),
+        };
         let client = client(&self.settings, false, false, resolver)?;
         Ok(self.other.get_or_init(|| client))
     }
