@@ -25,6 +25,7 @@ mod layouts;
 mod malo;
 mod memory;
 mod mock_registry;
+mod origins;
 mod real;
 mod registry;
 mod sources;

@@ -11,7 +11,7 @@ mod cmd;
 mod docker_registry;
 mod fetch;
 pub(crate) mod http;
-mod leaks;
+pub(crate) mod leaks;
 mod mock;
 mod ran;
 mod samples;

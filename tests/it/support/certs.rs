@@ -1,4 +1,4 @@
-//! Throw-away certificates: an authority, a server certificate for this machine's loopback names, and
+//! Throw-away certificates: an authority, a server certificate for this machine and the pretended internet, and
 //! a client certificate. Nothing here is kept or shared between tests.
 
 use std::path::{Path, PathBuf};
@@ -62,7 +62,13 @@ fn signed(ca: &CertifiedIssuer<'_, KeyPair>, usage: ExtendedKeyUsagePurpose) -> 
 }
 
 fn named(name: &str) -> CertificateParams {
-    let hosts = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    let mut hosts = ["localhost", "127.0.0.1", "::1"]
+        .map(str::to_owned)
+        .to_vec();
+    hosts.extend(super::Origin::NAMES.map(str::to_owned));
+    for lure in ["registry.example", "localhost", "127.0.0.1"] {
+        hosts.push(format!("{lure}.evil.example"));
+    }
     let mut params = CertificateParams::new(hosts).unwrap();
     params.distinguished_name.push(DnType::CommonName, name);
     params

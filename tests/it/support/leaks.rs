@@ -17,7 +17,7 @@ pub(crate) fn secret(secret: &str, bytes: &[u8]) -> Option<String> {
 }
 
 /// Every way in which text commonly travels.
-fn forms(secret: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn forms(secret: &str) -> Vec<(&'static str, String)> {
     let mut percent = String::new();
     for byte in secret.bytes() {
         match byte {

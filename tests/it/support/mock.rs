@@ -47,6 +47,8 @@ struct Shared {
     modes: Modes,
     /// `scheme://host:port` of each origin, in the order of [`Origin`].
     bases: [String; 4],
+    /// Where each listens.
+    ports: [u16; 4],
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -63,12 +65,18 @@ impl MockRegistry {
         let tls = tls_config(modes.tls, &certs);
         let scheme = if tls.is_some() { "https" } else { "http" };
         let listeners = Origin::ALL.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-        let bases = listeners
+        let addresses = listeners
             .each_ref()
-            .map(|listener| format!("{scheme}://{}", listener.local_addr().unwrap()));
+            .map(|listener| listener.local_addr().unwrap());
+        let bases = Origin::ALL.map(|origin| {
+            let address = addresses[origin as usize].to_string();
+            let name = Origin::NAMES[origin as usize];
+            format!("{scheme}://{}", if modes.named { name } else { &address })
+        });
         let shared = Arc::new(Shared {
             modes,
             bases,
+            ports: addresses.map(|address| address.port()),
             state: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -102,6 +110,11 @@ impl MockRegistry {
     /// `scheme://host:port` of one of its listeners.
     pub(crate) fn base(&self, origin: Origin) -> &str {
         self.shared.base(origin)
+    }
+
+    /// The port of one of its listeners on 127.0.0.1.
+    pub(crate) fn port(&self, origin: Origin) -> u16 {
+        self.shared.ports[origin as usize]
     }
 
     /// The authority of its certificates and the client certificate that it accepts.
@@ -156,7 +169,8 @@ impl MockRegistry {
     #[track_caller]
     pub(crate) fn assert_secret_stays(&self, secret: &str, allowed: &[Origin]) {
         for request in self.requests() {
-            let found = super::leaks::secret(secret, request.head_text().as_bytes());
+            let text = [request.head_text().as_bytes(), &request.body].concat();
+            let found = super::leaks::secret(secret, &text);
             if let (Some(form), false) = (found, allowed.contains(&request.origin)) {
                 let Request {
                     origin,
@@ -257,12 +271,16 @@ fn tls_config(tls: Tls, certs: &Certs) -> Option<Arc<ServerConfig>> {
     let builder = match tls {
         Tls::Off => return None,
         Tls::On => builder.with_no_client_auth(),
-        Tls::ClientCertificate => {
+        Tls::ClientCertificate | Tls::AsksForCertificate => {
             let mut roots = RootCertStore::empty();
             roots
                 .add(CertificateDer::from_pem_slice(certs.ca.as_bytes()).unwrap())
                 .unwrap();
             let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+            let verifier = match tls {
+                Tls::AsksForCertificate => verifier.allow_unauthenticated(),
+                _ => verifier,
+            };
             builder.with_client_cert_verifier(verifier.build().unwrap())
         }
     };

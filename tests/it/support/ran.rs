@@ -54,6 +54,10 @@ impl Ran {
         &self.stdout
     }
 
+    pub(crate) fn stderr_bytes(&self) -> &[u8] {
+        &self.stderr
+    }
+
     /// Stdout as one JSON value.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {

@@ -13,6 +13,13 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// What each is called on a pretended internet ([`Modes::named`]), on port 443.
+    pub(crate) const NAMES: [&str; 4] = [
+        "registry.example",
+        "auth.registry.example",
+        "cdn.example",
+        "evil.example",
+    ];
     pub(crate) const ALL: [Self; 4] = [Self::Registry, Self::Token, Self::Store, Self::Stranger];
 }
 
@@ -32,12 +39,16 @@ pub(crate) enum Tls {
     On,
     /// And the client must show `Certs::client`.
     ClientCertificate,
+    /// Every listener asks for a certificate, and lets those in who show none.
+    AsksForCertificate,
 }
 
 /// The default is an open, complete and modern registry over plain HTTP.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent habits")]
 pub(crate) struct Modes {
+    /// The listeners call themselves by [`Origin::NAMES`]; a client needs a proxy that knows the way.
+    pub(crate) named: bool,
     pub(crate) tls: Tls,
     pub(crate) auth: Auth,
     /// Bearer: a token is good for this many requests.

@@ -61,6 +61,11 @@ async fn connection(
 /// A connection that can be broken off.
 trait Conn: AsyncRead + AsyncWrite + Unpin {
     fn tcp(&self) -> &TcpStream;
+
+    /// Whether the client showed a certificate.
+    fn certificate(&self) -> bool {
+        false
+    }
 }
 
 impl Conn for TcpStream {
@@ -73,11 +78,16 @@ impl Conn for TlsStream<TcpStream> {
     fn tcp(&self) -> &TcpStream {
         self.get_ref().0
     }
+
+    fn certificate(&self) -> bool {
+        self.get_ref().1.peer_certificates().is_some()
+    }
 }
 
 async fn requests(conn: impl Conn, origin: Origin, shared: &Shared) -> io::Result<()> {
     let mut reader = Reader::new(conn);
     while let Some(mut request) = reader.head(origin).await? {
+        request.certificate = reader.conn.certificate();
         let (number, act) = arrive(shared, &request);
         match act {
             Some(Act::Reset) => return reader.conn.tcp().set_zero_linger(),
@@ -105,6 +115,7 @@ async fn requests(conn: impl Conn, origin: Origin, shared: &Shared) -> io::Resul
 
         let body = reader.body(&request, usize::MAX).await?;
         request.body_size = body.len();
+        request.body = body[..body.len().min(1 << 14)].to_vec();
         let response = match &act {
             Some(Act::Respond(response)) => response.clone(),
             Some(Act::Change(edit)) => {
@@ -114,6 +125,9 @@ async fn requests(conn: impl Conn, origin: Origin, shared: &Shared) -> io::Resul
             }
             _ => honest(shared, &request, body),
         };
+        shared.state.lock().unwrap().requests[number]
+            .body
+            .clone_from(&request.body);
         if let Some(Act::LoseAnswer) = act {
             return reader.conn.tcp().set_zero_linger();
         }

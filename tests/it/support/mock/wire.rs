@@ -19,6 +19,10 @@ pub(crate) struct Request {
     pub(crate) headers: Vec<(String, String)>,
     /// Bytes of the body that were read.
     pub(crate) body_size: usize,
+    /// The first of them, for searches.
+    pub(crate) body: Vec<u8>,
+    /// Whether the client showed a certificate on this connection.
+    pub(crate) certificate: bool,
     /// The status it was answered with, if it was.
     pub(crate) status: Option<u16>,
 }
@@ -51,7 +55,7 @@ impl Request {
     }
 
     /// Everything before the body, for searches.
-    pub(super) fn head_text(&self) -> String {
+    pub(crate) fn head_text(&self) -> String {
         let headers = self
             .headers
             .iter()
@@ -220,6 +224,8 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Reader<C> {
             path,
             headers,
             body_size: 0,
+            body: Vec::new(),
+            certificate: false,
             status: None,
         }))
     }
