@@ -198,9 +198,11 @@ fn pages_and_completion_are_about_every_command() {
 fn archives_do_not_go_to_a_terminal() {
     let sandbox = Sandbox::new();
     etcd(&sandbox);
-    let ran = sandbox.on_terminal(80, &["pack", "etcd", "-o", "-"], &[]);
-    ran.assert_code(2)
-        .assert_stdout_has("an archive is not for a terminal");
+    for args in [["pack", "etcd", "-o", "-"], ["copy", "etcd.tar", "-", "-v"]] {
+        let ran = sandbox.on_terminal(80, &args, &[]);
+        ran.assert_code(2)
+            .assert_stdout_has("an archive is not for a terminal");
+    }
     let typed = format!("{CONFIG_MAP}\u{4}");
     let steps = [("reading from the terminal", typed.as_str())];
     let args = ["pack", "-", "--package", "a", "--version", "1.0.0"];

@@ -1,6 +1,6 @@
 //! The terminal: drawing on it, asking on it, and leaving it as it was.
 
-use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use indicatif::TermLike;
@@ -21,6 +21,19 @@ pub(crate) fn width() -> u16 {
     let columns = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
     let columns = if columns == 0 { 80 } else { columns };
     columns.saturating_sub(MARGIN).max(1)
+}
+
+/// Refuses to write an archive where a person would see it.
+///
+/// # Errors
+///
+/// [`Kind::Usage`] when stdout is a terminal.
+pub(crate) fn refuse_archive() -> Result<()> {
+    if io::stdout().is_terminal() {
+        return Err(Error::usage("an archive is not for a terminal")
+            .hint("send it into a file or another program: FILE.tar, `- | …`"));
+    }
+    Ok(())
 }
 
 /// The terminal as the progress line sees it: narrower than it is.

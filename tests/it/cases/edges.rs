@@ -130,7 +130,10 @@ fn case_114_no_password_and_no_token_is_printed() {
         bundle_dir(sandbox.path("in"), "demo", "1.0.0", None);
         registry.rule(when, Act::Respond(answer_with));
         let there = registry.repository("demo");
+        // One at a time: of two at once, the second is given up when the first is refused.
+        let one = ["--concurrency", "1"];
         let words = ["push", "in", &there, "-vv", "-u", USER, "--password-stdin"];
+        let words = words.into_iter().chain(one);
         let ran = sandbox.bundle(words).stdin(PASSWORD).run();
         ran.assert_code(code);
         // It did use the password.

@@ -20,6 +20,7 @@ use super::source::{self, Stream};
 use crate::args::{AccessArgs, FromArgs, ToArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
+use crate::terminal;
 
 /// Copy an image or index of any kind between registries, layouts and archives
 ///
@@ -73,6 +74,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             Error::usage("stdin holds one password, and two are asked for")
                 .hint("use `bundle login` for one of the registries"),
         );
+    }
+    if args.destination == Location::Stream {
+        terminal::refuse_archive()?;
     }
     let source_reach = settings.reach(&from)?;
     // One registry with one set of flags is reached once, so that its tokens are shared.

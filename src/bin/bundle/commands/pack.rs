@@ -1,6 +1,6 @@
 //! `bundle pack`: from a directory to an archive or a layout.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use manifest_bundle::directory;
@@ -19,6 +19,7 @@ use super::source::{self, PackArgs};
 use crate::args::word;
 use crate::output::Answer;
 use crate::settings::Settings;
+use crate::terminal;
 
 /// Pack a directory of manifests into an archive or an OCI layout
 ///
@@ -59,10 +60,8 @@ pub(super) fn directory_location(text: &str) -> Result<Location, String> {
 }
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
-    let to_stdout = matches!(args.output, Some(Location::Stream)) && !args.dry_run;
-    if to_stdout && std::io::stdout().is_terminal() {
-        return Err(Error::usage("an archive is not for a terminal")
-            .hint("send it into a file or another program: `-o FILE.tar`, `-o - | …`"));
+    if matches!(args.output, Some(Location::Stream)) && !args.dry_run {
+        terminal::refuse_archive()?;
     }
     let packed = source::pack_location(&args.source, &args.pack, settings)?;
     let output = match &args.output {
