@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, accessat, openat, statat};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::{Error, Result};
 use crate::escape::shown;
@@ -35,7 +35,7 @@ impl Destination {
             _ => Path::new("."),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = openat(CWD, parent_path, flags, Mode::empty())
+        let parent = retry_on_intr(|| openat(CWD, parent_path, flags, Mode::empty()))
             .map_err(|error| Error::io("cannot open the directory", parent_path, error.into()))?;
         Ok(Self {
             parent,

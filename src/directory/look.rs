@@ -36,7 +36,7 @@ pub fn look(path: &Path) -> Result<Found> {
     };
     // Without NONBLOCK the call would wait until somebody writes into a pipe.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let fd = match openat(CWD, path, flags, Mode::empty()) {
+    let fd = match rustix::io::retry_on_intr(|| openat(CWD, path, flags, Mode::empty())) {
         Ok(fd) => fd,
         Err(Errno::NOENT) => return Ok(Found::Nothing),
         Err(Errno::NXIO) => return Err(special()),

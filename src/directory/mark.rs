@@ -42,7 +42,10 @@ impl Mark {
 
     /// Puts the mark on a file.
     pub(super) fn put(self, file: &OwnedFd) -> io::Result<()> {
-        Ok(fsetxattr(file, NAME, &self.finish(), XattrFlags::empty())?)
+        let mark = self.finish();
+        Ok(rustix::io::retry_on_intr(|| {
+            fsetxattr(file, NAME, &mark, XattrFlags::empty())
+        })?)
     }
 }
 

@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat, renameat, unlinkat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::destination::Destination;
 use super::file::{list, open_directory};
@@ -37,14 +37,12 @@ pub(super) struct Staging<'a> {
 impl<'a> Staging<'a> {
     /// Removes what killed runs left for this destination, and makes a new staging directory.
     pub(super) fn beside(destination: &'a Destination) -> Result<Self> {
-        let mut prefix = OsString::from(".");
-        prefix.push(destination.short_name());
-        prefix.push(".bundle-");
+        let prefix = prefix(destination);
         remove_leftovers(&destination.parent, &prefix);
         loop {
             let mut name = prefix.clone();
             name.push(random());
-            match mkdirat(&destination.parent, &name, Mode::RWXU) {
+            match retry_on_intr(|| mkdirat(&destination.parent, &name, Mode::RWXU)) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => continue,
                 Err(error) => return Err(failed(destination, error)),
@@ -65,6 +63,11 @@ impl<'a> Staging<'a> {
                 }
             }
         }
+    }
+
+    /// Removes what killed runs left for a destination that needs no writing.
+    pub(super) fn clear(destination: &Destination) {
+        remove_leftovers(&destination.parent, &prefix(destination));
     }
 
     /// Moves what is in the directory out of it, where no later run removes it, and adds to an error where it is.
@@ -90,7 +93,9 @@ impl<'a> Staging<'a> {
     /// Removes the directory and all it holds now, and says when that fails.
     pub(super) fn remove(self) -> Result<()> {
         let place = self.destination.parent_path.join(&self.name);
+        // What failed for a moment is worth a second try: the result is in its place already.
         remove_tree(&self.destination.parent, &self.name)
+            .or_else(|_| remove_tree(&self.destination.parent, &self.name))
             .map_err(|error| Error::io("cannot remove", &place, error.into()))
         // Dropping it tries once more, which does no harm.
     }
@@ -103,6 +108,14 @@ impl Drop for Staging<'_> {
     }
 }
 
+/// What the names of a destination's staging directories begin with.
+fn prefix(destination: &Destination) -> OsString {
+    let mut prefix = OsString::from(".");
+    prefix.push(destination.short_name());
+    prefix.push(".bundle-");
+    prefix
+}
+
 fn failed(destination: &Destination, error: Errno) -> Error {
     let parent = &destination.parent_path;
     Error::io("cannot make a directory in", parent, error.into())
@@ -111,12 +124,13 @@ fn failed(destination: &Destination, error: Errno) -> Error {
 /// Opens and locks a directory; nothing when another process holds it or has removed it.
 fn lock(parent: &OwnedFd, name: &OsStr) -> Result<Option<OwnedFd>, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = match openat(parent, name, flags, Mode::empty()) {
+    let fd = match retry_on_intr(|| openat(parent, name, flags, Mode::empty())) {
         Err(Errno::NOENT) => return Ok(None),
         other => other?,
     };
     // Some network file systems do not lock directories. Then nothing counts as a leftover.
-    if let Err(Errno::WOULDBLOCK) = flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+    let locked = retry_on_intr(|| flock(&fd, FlockOperation::NonBlockingLockExclusive));
+    if let Err(Errno::WOULDBLOCK) = locked {
         return Ok(None);
     }
     Ok((fstat(&fd)?.st_nlink > 0).then_some(fd))
@@ -149,7 +163,7 @@ fn remove_leftovers(parent: &OwnedFd, prefix: &OsStr) {
 /// Removes a directory and everything in it, following no link.
 fn remove_tree(parent: impl AsFd, name: &OsStr) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = match openat(&parent, name, flags, Mode::empty()) {
+    let fd = match retry_on_intr(|| openat(&parent, name, flags, Mode::empty())) {
         Err(Errno::NOENT) => return Ok(()),
         other => other?,
     };
@@ -161,14 +175,14 @@ fn remove_tree(parent: impl AsFd, name: &OsStr) -> Result<(), Errno> {
         if name == "." || name == ".." {
             continue;
         }
-        match unlinkat(&fd, &name, AtFlags::empty()) {
+        match retry_on_intr(|| unlinkat(&fd, &name, AtFlags::empty())) {
             Ok(()) | Err(Errno::NOENT) => {}
             // Linux says the first of a directory, POSIX the second.
             Err(Errno::ISDIR | Errno::PERM) => remove_tree(&fd, &name)?,
             Err(error) => return Err(error),
         }
     }
-    match unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+    match retry_on_intr(|| unlinkat(&parent, name, AtFlags::REMOVEDIR)) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error),
     }

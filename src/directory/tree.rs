@@ -51,7 +51,8 @@ pub(super) fn make(
     tree.leave_to(0)?;
     #[cfg(target_os = "linux")]
     if !alone {
-        rustix::fs::syncfs(&staging.fd).map_err(|error| tree.failed("", error.into()))?;
+        retry_on_intr(|| rustix::fs::syncfs(&staging.fd))
+            .map_err(|error| tree.failed("", error.into()))?;
     }
     Ok(tree.marked)
 }
@@ -70,7 +71,7 @@ impl Tree<'_> {
     /// Makes a directory and goes into it.
     fn enter(&mut self, parent: &OwnedFd, name: &OsStr) -> Result<()> {
         let mode = Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH;
-        let made = mkdirat(parent, name, mode)
+        let made = retry_on_intr(|| mkdirat(parent, name, mode))
             .map_err(io::Error::from)
             .and_then(|()| open_directory(parent, name));
         let text = name.to_string_lossy().into_owned();
@@ -91,7 +92,7 @@ impl Tree<'_> {
                 break;
             };
             if self.alone {
-                fsync(&fd).map_err(|error| self.failed(&name, error.into()))?;
+                retry_on_intr(|| fsync(&fd)).map_err(|error| self.failed(&name, error.into()))?;
             }
         }
         Ok(())
@@ -144,7 +145,7 @@ impl Tree<'_> {
         // Where the file system keeps no attributes, the first file says so for all.
         self.marked = self.marked && mark.put(&fd).is_ok();
         if self.alone {
-            fsync(&fd)?;
+            retry_on_intr(|| fsync(&fd))?;
         }
         Ok(())
     }

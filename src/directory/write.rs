@@ -14,7 +14,9 @@ use rustix::fs::FileType;
 
 use super::destination::Destination;
 use super::file::open_directory;
-use super::place::{exchange, replace_file, settle_directory, settle_file, sync_parent};
+use super::place::{
+    exchange, replace_file, restore_file, settle_directory, settle_file, sync_parent, unsettle,
+};
 use super::staging::{MADE, Staging};
 use super::survey::{Coming, Losses, Survey};
 use super::tree::{create, make};
@@ -40,6 +42,7 @@ pub fn write(files: &Files, destination: &Path, options: &WriteOptions) -> Resul
     let destination = Destination::open(destination)?;
     let former = match Former::look(&destination, files, options)? {
         There::Same => {
+            Staging::clear(&destination);
             return Ok(Written {
                 unchanged: true,
                 ..Written::default()
@@ -56,6 +59,7 @@ pub fn write(files: &Files, destination: &Path, options: &WriteOptions) -> Resul
         check_interrupt(options)
     })?;
     check_interrupt(options)?;
+    let replaced = former.is_some();
     let written = match former {
         None => {
             settle_directory(&destination, &staging)?;
@@ -83,7 +87,15 @@ pub fn write(files: &Files, destination: &Path, options: &WriteOptions) -> Resul
             }
         }
     };
-    sync_parent(&destination)?;
+    if let Err(error) = sync_parent(&destination) {
+        // Nobody knows what a power cut would leave; what was there is known to be on disk.
+        if !replaced {
+            unsettle(&destination, &staging);
+        } else if let Err(error) = exchange(&destination, &staging) {
+            return Err(staging.keep(error));
+        }
+        return Err(error);
+    }
     staging.remove().map_err(|error| {
         let place = destination.shown();
         error.at(format_args!(
@@ -131,7 +143,13 @@ pub fn write_file_with(
     } else {
         settle_file(&destination, &staging)?;
     }
-    sync_parent(&destination)?;
+    sync_parent(&destination).inspect_err(|_| {
+        if exists {
+            restore_file(&destination, &staging);
+        } else {
+            unsettle(&destination, &staging);
+        }
+    })?;
     Ok(exists)
 }
 

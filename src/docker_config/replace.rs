@@ -12,7 +12,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::{Tell, read};
 use crate::error::{Error, Result};
@@ -106,6 +106,7 @@ fn lock(directory: &Path, tries: u32) -> Result<File> {
     for _ in 0..tries {
         match handle.try_lock() {
             Ok(()) => return Ok(handle),
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Interrupted => {}
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
             // Some network file systems lock no directories. The rename still makes each write whole.
             Err(TryLockError::Error(error)) => {
@@ -133,12 +134,12 @@ fn write(target: &Path, directory: &Path, text: &str, tell: &Tell) -> Result<()>
     let fresh = directory.join(name);
     let fault = |error| Error::io("cannot write", target, error);
     // What a killed login left behind; the lock says that nobody is writing it.
-    match std::fs::remove_file(&fresh) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(fault(error)),
-        _ => {}
+    match retry_on_intr(|| rustix::fs::unlink(&fresh)) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(error) => return Err(fault(error.into())),
     }
     let old = target.metadata().ok();
-    let written = (|| {
+    let written: std::io::Result<()> = (|| {
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -151,7 +152,7 @@ fn write(target: &Path, directory: &Path, text: &str, tell: &Tell) -> Result<()>
         }
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        std::fs::rename(&fresh, target)
+        Ok(retry_on_intr(|| rustix::fs::rename(&fresh, target))?)
     })();
     if let Err(error) = written {
         let _ = std::fs::remove_file(&fresh);

@@ -76,6 +76,13 @@ impl Layout {
             return Self::open(path, limits);
         }
         if !files.is_empty_or_ours()? {
+            // Another process may have made the layout since the look above.
+            if files
+                .read(&[LAYOUT_FILE], limits[Ceiling::Manifest])?
+                .is_some()
+            {
+                return Self::open(path, limits);
+            }
             return Err(Error::conflict(format!(
                 "`{}` exists and is no OCI layout",
                 files.shown()
@@ -131,9 +138,14 @@ impl Layout {
     fn update(&self, change: impl FnOnce(&mut LayoutIndex)) -> Result<()> {
         self.files.write_once(LAYOUT_FILE, LAYOUT_TEXT.as_bytes())?;
         let _lock = self.files.lock(LAYOUT_FILE)?;
+        self.files.remove_leftovers();
+        let max = self.limits[Ceiling::Manifest];
+        let former = self.files.read(&[LayoutIndex::FILE], max)?;
         let mut index = self.index()?;
         change(&mut index);
-        self.files.replace(LayoutIndex::FILE, &index.write()?)?;
+        let text = index.write()?;
+        self.files
+            .replace(LayoutIndex::FILE, &text, former.as_deref())?;
         self.fresh.store(false, Ordering::Relaxed);
         Ok(())
     }

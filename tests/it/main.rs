@@ -13,6 +13,7 @@ mod catalogue;
 mod channels;
 mod clients;
 mod corpus;
+mod crash;
 mod credential_files;
 mod destinations;
 mod faults;

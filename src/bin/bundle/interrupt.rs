@@ -3,7 +3,12 @@
 //! The work has a thread of its own. Asked to stop, it ends where it waits for the network, and takes away what it has
 //! staged where it writes; whatever else it is at, the process ends without it after a moment. That leaves nothing half
 //! written: results are moved into place when they are whole, and until then lie in files without names.
+//!
+//! With `BUNDLE_TEST_THREADS=1` the work is done on the main thread and one more, and nothing is listened for: the tests of crashes (`tests/it/crash.rs`) need system calls that come in the same order in every run.
 
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -16,7 +21,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::output::Answer;
-use crate::settings::Settings;
+use crate::settings::{Settings, one_thread};
 use crate::terminal;
 
 /// How long the work may take to end when it is asked to.
@@ -44,6 +49,9 @@ impl Stop {
 /// Lets a write beyond the limit on the size of files (`ulimit -f`) fail, so that what was begun is taken away; by itself
 /// the signal that comes with it ends the process on the spot.
 pub(crate) fn survive_full_files() {
+    if room().is_err() {
+        return;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build();
@@ -53,6 +61,21 @@ pub(crate) fn survive_full_files() {
         drop(signal(SignalKind::from_raw(
             rustix::process::Signal::XFSZ.as_raw(),
         )));
+    }
+}
+
+/// Fails when so few files may be opened that the runtime would panic at its first signal handler.
+fn room() -> io::Result<()> {
+    let pairs: io::Result<Vec<_>> = (0..4).map(|_| UnixStream::pair()).collect();
+    pairs.map(drop)
+}
+
+/// Makes the thread that may wait for the disk begin with many calls that change nothing: `strace` counts the calls of
+/// each thread, and so none of those that follow has a number that one of the main thread has as well.
+fn spread_counts() {
+    for _ in 0..100 {
+        let null = File::options().write(true).open("/dev/null");
+        let _ = null.and_then(|mut null| null.write(b"0"));
     }
 }
 
@@ -69,6 +92,18 @@ where
     W: AsyncFnOnce() -> Result<Answer> + Send + 'static,
 {
     let cannot_start = |error| Error::new(Kind::Io, format!("cannot start: {error}"));
+    room().map_err(cannot_start)?;
+    if one_thread() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .enable_all()
+            .build()
+            .map_err(cannot_start)?;
+        return runtime.block_on(async {
+            let _ = tokio::task::spawn_blocking(spread_counts).await;
+            work().await
+        });
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

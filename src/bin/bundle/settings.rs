@@ -240,3 +240,8 @@ fn proxies() -> Proxies {
 pub(crate) fn source_date_epoch() -> Option<String> {
     std::env::var("SOURCE_DATE_EPOCH").ok()
 }
+
+/// Tells whether a test asks for all work on one thread, whose system calls it counts.
+pub(crate) fn one_thread() -> bool {
+    std::env::var_os("BUNDLE_TEST_THREADS").is_some_and(|count| count == "1")
+}

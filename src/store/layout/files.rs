@@ -1,11 +1,14 @@
 //! The files of a layout: opened below its directory without following links, written beside and renamed.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::retry_on_intr;
+use tempfile::NamedTempFile;
 
 use crate::content::Content;
 use crate::digest::Digest;
@@ -27,7 +30,7 @@ impl Files {
     /// Opens the directory.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match rustix::fs::open(path, flags, Mode::empty()) {
+        match retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty())) {
             Ok(directory) => Ok(Self {
                 path: path.to_owned(),
                 directory,
@@ -42,7 +45,7 @@ impl Files {
 
     /// Opens the directory, or makes it; tells whether it was made.
     pub(super) fn open_or_create(path: &Path) -> Result<(Self, bool)> {
-        let made = match std::fs::create_dir(path) {
+        let made = match again(|| std::fs::create_dir(path)) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(Error::io("cannot make the directory", path, error)),
@@ -84,7 +87,9 @@ impl Files {
             let parent = at
                 .as_ref()
                 .map_or(self.directory.as_fd(), std::os::fd::AsFd::as_fd);
-            match rustix::fs::openat(parent, *part, common | OFlags::DIRECTORY, Mode::empty()) {
+            match retry_on_intr(|| {
+                rustix::fs::openat(parent, *part, common | OFlags::DIRECTORY, Mode::empty())
+            }) {
                 Ok(next) => at = Some(next),
                 Err(rustix::io::Errno::NOENT) => return Ok(None),
                 Err(error) => return Err(refused(error)),
@@ -94,8 +99,9 @@ impl Files {
             .as_ref()
             .map_or(self.directory.as_fd(), std::os::fd::AsFd::as_fd);
         // Without O_NONBLOCK a named pipe would wait for a writer.
-        let file = match rustix::fs::openat(parent, *name, common | OFlags::NONBLOCK, Mode::empty())
-        {
+        let file = match retry_on_intr(|| {
+            rustix::fs::openat(parent, *name, common | OFlags::NONBLOCK, Mode::empty())
+        }) {
             Ok(fd) => File::from(fd),
             Err(rustix::io::Errno::NOENT) => return Ok(None),
             Err(error) => return Err(refused(error)),
@@ -153,7 +159,7 @@ impl Files {
         let file = self
             .open_file(&[name])?
             .ok_or_else(|| fail(io::ErrorKind::NotFound.into()))?;
-        file.lock().map_err(fail)?;
+        again(|| file.lock()).map_err(fail)?;
         Ok(file)
     }
 
@@ -169,8 +175,14 @@ impl Files {
             return Ok(());
         }
         for directory in ["blobs".to_owned(), format!("blobs/{}", digest.algorithm())] {
-            match rustix::fs::mkdirat(&self.directory, &directory, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            let mode = Mode::from_raw_mode(0o755);
+            match retry_on_intr(|| rustix::fs::mkdirat(&self.directory, &directory, mode)) {
+                Ok(()) => {
+                    // On disk before a name in it is.
+                    let above = self.path.join(&directory);
+                    Self::sync(above.parent().unwrap_or(&self.path))?;
+                }
+                Err(rustix::io::Errno::EXIST) => {}
                 Err(error) => {
                     return Err(Error::io(
                         "cannot make the directory",
@@ -200,47 +212,120 @@ impl Files {
                 Error::mismatch("digest of a blob that is written", digest, found).digest(*digest),
             );
         }
-        self.persist(temporary, &target)
+        Self::settle(temporary, &target)?;
+        Self::sync(target.parent().unwrap_or(&self.path))
     }
 
     /// Writes a file that is the same for everybody, unless it is there.
+    ///
+    /// It is never replaced: others may hold a lock on it by now, and a lock on another file keeps nobody apart.
     pub(super) fn write_once(&self, name: &str, bytes: &[u8]) -> Result<()> {
         if self.open_file(&[name])?.is_some() {
-            Ok(())
-        } else {
-            self.replace(name, bytes)
+            return Ok(());
         }
+        let target = self.path.join(name);
+        let fail = |error| Error::io("cannot write", &target, error);
+        let mut temporary = self.temporary()?;
+        temporary.write_all(bytes).map_err(fail)?;
+        temporary.as_file().sync_all().map_err(fail)?;
+        loop {
+            match temporary.persist_noclobber(&target) {
+                Ok(_) => break,
+                Err(error) => match error.error.kind() {
+                    io::ErrorKind::Interrupted => temporary = error.file,
+                    io::ErrorKind::AlreadyExists => break,
+                    _ => return Err(fail(error.error)),
+                },
+            }
+        }
+        Self::sync(&self.path)
     }
 
     /// Replaces a file: the old one or the new one is there at any moment.
-    pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    ///
+    /// `former` is what the file holds, for the case that the new one cannot be put on disk.
+    pub(super) fn replace(&self, name: &str, bytes: &[u8], former: Option<&[u8]>) -> Result<()> {
         let target = self.path.join(name);
+        self.put(&target, bytes)?;
+        Self::sync(&self.path).inspect_err(|_| {
+            // Nobody knows what a power cut would leave; what was there is known to be on disk.
+            let _ = match former {
+                Some(former) => self.put(&target, former),
+                None => std::fs::remove_file(&target)
+                    .map_err(|error| Error::io("cannot remove", &target, error)),
+            };
+        })
+    }
+
+    /// Writes a file beside its place and moves it there.
+    fn put(&self, target: &Path, bytes: &[u8]) -> Result<()> {
         let mut temporary = self.temporary()?;
         temporary
             .write_all(bytes)
-            .map_err(|error| Error::io("cannot write", &target, error))?;
-        self.persist(temporary, &target)
+            .map_err(|error| Error::io("cannot write", target, error))?;
+        Self::settle(temporary, target)
     }
 
-    fn temporary(&self) -> Result<tempfile::NamedTempFile> {
-        tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-            .tempfile_in(&self.path)
-            .map_err(|error| Error::io("cannot write into", &self.path, error))
+    /// Makes a temporary file and locks it, so that nobody takes it for one that a killed run left.
+    fn temporary(&self) -> Result<NamedTempFile> {
+        let fail = |error| Error::io("cannot write into", &self.path, error);
+        loop {
+            let temporary = tempfile::Builder::new()
+                .prefix(TEMPORARY)
+                .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+                .tempfile_in(&self.path)
+                .map_err(fail)?;
+            match try_lock(temporary.as_file()) {
+                // Between making and locking it another run may have found it.
+                Ok(true) if temporary.as_file().metadata().map_err(fail)?.nlink() > 0 => {
+                    return Ok(temporary);
+                }
+                Ok(_) => {}
+                // Some network file systems have no locks. Then nothing counts as left.
+                Err(_) => return Ok(temporary),
+            }
+        }
     }
 
-    /// Makes a temporary file durable and gives it its name.
-    fn persist(&self, temporary: tempfile::NamedTempFile, target: &Path) -> Result<()> {
+    /// Removes the temporary files that killed runs left. What fails stays: it is in nobody's way.
+    pub(super) fn remove_leftovers(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.path) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(text) = name.to_str().filter(|name| name.starts_with(TEMPORARY)) else {
+                continue;
+            };
+            if let Ok(Some(file)) = self.open_file(&[text])
+                && matches!(try_lock(&file), Ok(true))
+            {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// Makes a temporary file durable and gives it its name, which itself is not on disk yet.
+    fn settle(temporary: NamedTempFile, target: &Path) -> Result<()> {
         let fail = |error| Error::io("cannot write", target, error);
         temporary.as_file().sync_all().map_err(fail)?;
-        temporary
-            .persist(target)
-            .map_err(|error| fail(error.error))?;
-        let parent = target.parent().unwrap_or(&self.path);
-        File::open(parent)
+        let mut temporary = temporary;
+        loop {
+            match temporary.persist(target) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.error.kind() == io::ErrorKind::Interrupted => {
+                    temporary = error.file;
+                }
+                Err(error) => return Err(fail(error.error)),
+            }
+        }
+    }
+
+    /// Puts the names in a directory on disk.
+    fn sync(directory: &Path) -> Result<()> {
+        File::open(directory)
             .and_then(|directory| directory.sync_all())
-            .map_err(fail)
+            .map_err(|error| Error::io("cannot write", directory, error))
     }
 
     /// Removes a layout that was begun and never got an index.
@@ -250,4 +335,23 @@ impl Files {
             let _ = std::fs::remove_dir_all(path);
         }
     }
+}
+
+/// Calls until no signal comes in between.
+fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Locks a file; says no when another process holds it.
+fn try_lock(file: &File) -> io::Result<bool> {
+    again(|| match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    })
 }

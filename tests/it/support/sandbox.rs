@@ -2,7 +2,7 @@
 //! machine's environment. What a run may do to it is checked in `cmd.rs`.
 
 use std::cell::RefCell;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -84,8 +84,7 @@ impl Sandbox {
 
     /// Prepares a run of `bundle`, or of the build of it that `BUNDLE_TEST_BINARY` names.
     pub(crate) fn bundle<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Cmd<'_> {
-        let named = std::env::var_os("BUNDLE_TEST_BINARY");
-        self.program(named.unwrap_or(env!("CARGO_BIN_EXE_bundle").into()), args)
+        self.program(Self::binary(), args)
     }
 
     /// Runs `bundle` as a user would, without more ado.
@@ -101,6 +100,12 @@ impl Sandbox {
         args: impl IntoIterator<Item = S>,
     ) -> Cmd<'_> {
         Cmd::new(self, program.as_ref(), args)
+    }
+
+    /// The `bundle` that runs.
+    pub(crate) fn binary() -> OsString {
+        let named = std::env::var_os("BUNDLE_TEST_BINARY");
+        named.unwrap_or(env!("CARGO_BIN_EXE_bundle").into())
     }
 
     /// What [`Sandbox::secret`] was told so far.

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::cmd::Cmd;
 use super::{Ran, Sandbox, fetch};
 
 /// A program on disk and the directory of the libraries that came with it.
@@ -30,6 +31,26 @@ impl Sandbox {
     pub(crate) fn umoci<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
         static FOUND: OnceLock<Result<Tool, String>> = OnceLock::new();
         self.packaged(find(&FOUND, "umoci", &["umoci"]), args)
+    }
+
+    /// Prepares a run of `bundle` on one thread, which `strace` with these flags watches and disturbs.
+    #[track_caller]
+    pub(crate) fn strace<S: AsRef<OsStr>>(
+        &self,
+        flags: &[String],
+        args: impl IntoIterator<Item = S>,
+    ) -> Cmd<'_> {
+        static FOUND: OnceLock<Result<Tool, String>> = OnceLock::new();
+        let tool = find(&FOUND, "strace", &["strace"]);
+        let mut words: Vec<OsString> = flags.iter().map(OsString::from).collect();
+        words.push(Self::binary());
+        words.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        let cmd = self.program(tool.program, words);
+        let cmd = cmd.env("BUNDLE_TEST_THREADS", "1");
+        match tool.libraries {
+            Some(directory) => cmd.env("LD_LIBRARY_PATH", directory),
+            None => cmd,
+        }
     }
 
     #[track_caller]
