@@ -36,11 +36,13 @@ pub(super) fn replace(
         _ => PathBuf::from("."),
     };
     if create {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&directory)
-            .map_err(|error| Error::io("cannot make directory", &directory, error))?;
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        let mut made = builder.create(&directory);
+        while matches!(&made, Err(error) if error.kind() == ErrorKind::Interrupted) {
+            made = builder.create(&directory);
+        }
+        made.map_err(|error| Error::io("cannot make directory", &directory, error))?;
     }
     let lock = lock(&directory, LOCK_TRIES)?;
     let old = read::bytes(&target)?.unwrap_or_default();

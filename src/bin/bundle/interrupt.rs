@@ -4,7 +4,8 @@
 //! staged where it writes; whatever else it is at, the process ends without it after a moment. That leaves nothing half
 //! written: results are moved into place when they are whole, and until then lie in files without names.
 //!
-//! With `BUNDLE_TEST_THREADS=1` the work is done on the main thread and one more, and nothing is listened for: the tests of crashes (`tests/it/crash.rs`) need system calls that come in the same order in every run.
+//! With `BUNDLE_TEST_THREADS=1` the work is done on the main thread and one more, and nothing is listened for: the tests of
+//! crashes (`tests/it/crash.rs`) need system calls that come in the same order in every run.
 
 use std::fs::File;
 use std::io::{self, Write as _};

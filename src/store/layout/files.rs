@@ -61,7 +61,7 @@ impl Files {
     /// Tells whether the directory holds nothing but what an unfinished write of this tool leaves.
     pub(super) fn is_empty_or_ours(&self) -> Result<bool> {
         let fail = |error| Error::io("cannot list", &self.path, error);
-        for entry in std::fs::read_dir(&self.path).map_err(fail)? {
+        for entry in again(|| std::fs::read_dir(&self.path)).map_err(fail)? {
             let name = entry.map_err(fail)?.file_name();
             if name != "blobs" && !name.to_string_lossy().starts_with(TEMPORARY) {
                 return Ok(false);
@@ -289,7 +289,7 @@ impl Files {
 
     /// Removes the temporary files that killed runs left. What fails stays: it is in nobody's way.
     pub(super) fn remove_leftovers(&self) {
-        let Ok(entries) = std::fs::read_dir(&self.path) else {
+        let Ok(entries) = again(|| std::fs::read_dir(&self.path)) else {
             return;
         };
         for entry in entries.flatten() {

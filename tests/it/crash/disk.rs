@@ -83,10 +83,15 @@ fn few_open_files_are_enough_or_an_error() {
         let ran = run.prelude(format!("ulimit -n {count}")).run();
         codes.push(ran.code());
         match ran.code() {
-            0 => std::fs::remove_dir_all(sandbox.path("out")).unwrap(),
-            12 => {}
+            0 => {}
+            12 => {
+                assert!(!sandbox.path("out").exists(), "{count} files{ran}");
+                // To remove what was begun takes open files, too: the next run may have to do it.
+                sandbox.run(["unpack", "2.tar", "-o", "out"]).ok();
+            }
             _ => panic!("{count} files: neither 0 nor 12{ran}"),
         }
+        std::fs::remove_dir_all(sandbox.path("out")).unwrap();
         before.assert_same(sandbox.work());
     }
     assert!(codes[0] == 12 && codes[19] == 0, "{codes:?}");

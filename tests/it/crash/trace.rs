@@ -23,15 +23,18 @@ impl Point {
     /// Whether the run may succeed although the call fails: it takes something away, or does what not all file systems can.
     pub(super) fn may_fail(&self, scene: &Scene) -> bool {
         let extra = ["flock", "fsetxattr", "linkat", "fchown"];
-        let reads = self.call == "openat" && !self.changes;
         // Not every file system can flush a directory, and the file is whole either way.
         let flush = self.call == "fsync" && scene.kind == Kind::Credential;
-        self.removes() || reads || flush || extra.contains(&&*self.call)
+        self.removes() || flush || extra.contains(&&*self.call)
     }
 
     pub(super) fn removes(&self) -> bool {
-        ["unlink", "unlinkat", "rmdir"].contains(&&*self.call)
-            || (self.call == "openat" && !self.changes)
+        ["unlink", "unlinkat", "rmdir"].contains(&&*self.call) || self.reads()
+    }
+
+    /// Whether it opens something that is there, be it to remove it.
+    pub(super) fn reads(&self) -> bool {
+        self.call == "openat" && !self.changes
     }
 }
 
