@@ -156,6 +156,23 @@ impl Channel {
             .find(|entry| entry.descriptor.digest == *digest)
     }
 
+    /// Returns another annotation of the index.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.others.get(key).map(String::as_str)
+    }
+
+    /// Sets another annotation of the index, or takes it off; tells whether anything changed.
+    pub fn annotate(&mut self, key: &str, value: Option<String>) -> bool {
+        if self.annotation(key) == value.as_deref() {
+            return false;
+        }
+        match value {
+            Some(value) => self.others.insert(key.to_owned(), value),
+            None => self.others.remove(key),
+        };
+        true
+    }
+
     /// Adds a bundle; tells whether anything changed.
     ///
     /// # Errors

@@ -12,6 +12,7 @@
 //! got lost in a copy (`git clone`, `cp -r`), every file counts as somebody else's. Files that nobody can account for are never deleted.
 
 mod ahead;
+mod channels;
 mod destination;
 mod file;
 mod link;
@@ -36,6 +37,7 @@ use crate::path::BundlePath;
 use crate::progress::Progress;
 
 pub use ahead::{Ahead, in_the_way, look_ahead, look_ahead_at_file};
+pub use channels::{Channels, read_channels};
 pub use look::{Found, look};
 pub use origins::Origins;
 pub use read::read;

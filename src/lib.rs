@@ -154,6 +154,7 @@ pub mod expectation;
 pub mod gzip;
 pub mod ignore;
 pub mod image;
+pub mod kdp;
 pub mod layer;
 pub mod metadata;
 pub mod objects;

@@ -3,6 +3,7 @@
 pub mod channel;
 pub mod copy;
 pub mod destination;
+pub mod kdp;
 pub mod load;
 pub mod newest;
 pub mod open;

@@ -21,6 +21,7 @@ mod floors;
 mod harness;
 mod hostile;
 mod interrupts;
+mod kdp;
 mod layer;
 mod layouts;
 mod malo;

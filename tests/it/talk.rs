@@ -292,25 +292,57 @@ fn shortened(text: &str) -> String {
     })
 }
 
-#[test]
-fn the_session_in_the_readme_is_what_happens() {
-    let sandbox = Sandbox::new();
-    let registry = MockRegistry::plain();
+/// Runs the commands of a section of the README against a registry, and compares what they say.
+fn replay(section: &str, sandbox: &Sandbox, registry: &MockRegistry, digests: &mut Vec<String>) {
     let readme = include_str!("../../README.md");
-    let (_, session) = readme.split_once("## What it looks like\n").unwrap();
+    let (_, session) = readme.split_once(&format!("## {section}\n")).unwrap();
     let (session, _) = session.split_once("\n## ").unwrap();
-    let block: Vec<&str> = session
-        .lines()
-        .skip_while(|line| !line.starts_with("    "))
-        .map(|line| line.strip_prefix("    ").unwrap_or(line))
-        .collect();
-    let block = block.join("\n").replace("localhost:5000", registry.host());
+    let lines = session.lines().filter_map(|line| match line {
+        "" => Some(""),
+        line => line.strip_prefix("    "),
+    });
+    let block = lines.collect::<Vec<_>>().join("\n");
+    let block = block.replace("localhost:5000", registry.host());
     let mut steps = block.split("$ bundle ").skip(1).peekable();
     assert!(steps.peek().is_some(), "no session in the README");
     for step in steps {
         let (command, shown) = step.split_once('\n').unwrap();
+        let mut command = command.to_owned();
+        for digest in &*digests {
+            command = command.replace(&shortened(digest), digest);
+        }
         let ran = sandbox.run(command.split(' '));
-        let said = shortened(&format!("{}{}", ran.stderr(), ran.stdout()));
-        assert_eq!(said.trim_end(), shown.trim_end(), "{ran}");
+        let said = format!("{}{}", ran.stderr(), ran.stdout());
+        let words = said.split(|c: char| !c.is_ascii_alphanumeric() && c != ':');
+        digests.extend(
+            words
+                .filter(|w| w.starts_with("sha256:"))
+                .map(str::to_owned),
+        );
+        assert_eq!(shortened(&said).trim_end(), shown.trim_end(), "{ran}");
+    }
+}
+
+#[test]
+fn the_session_in_the_readme_is_what_happens() {
+    let (sandbox, registry) = (Sandbox::new(), MockRegistry::plain());
+    replay("What it looks like", &sandbox, &registry, &mut Vec::new());
+}
+
+#[test]
+fn what_the_readme_shows_to_maintainers_and_operators_is_what_happens() {
+    let (sandbox, registry) = (Sandbox::new(), MockRegistry::plain());
+    for (version, minimum) in [("3.5.0", "1.4.0"), ("3.6.0", "1.5.0")] {
+        let at = format!("channels/packages/etcd/{version}/manifest.yaml");
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: etcd\n  annotations:\n    \
+            addons.k8s.io/min-operator-version: \"{minimum}\"\n"
+        );
+        sandbox.write(at, text);
+    }
+    sandbox.write("channels/stable", "manifests:\n- version: 3.5.0\n");
+    let mut digests = Vec::new();
+    for section in ["For maintainers", "For operators"] {
+        replay(section, &sandbox, &registry, &mut digests);
     }
 }

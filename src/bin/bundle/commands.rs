@@ -6,6 +6,7 @@ mod completion;
 mod copy;
 mod init;
 mod inspect;
+mod kdp;
 mod limits;
 mod list;
 mod login;

@@ -1,10 +1,13 @@
 //! The fenced blocks of the specification: the first two words of the info string name the executor.
 
+use std::fmt::Write as _;
+
 use manifest_bundle::bundle::Files;
 use manifest_bundle::channel::Channel;
 use manifest_bundle::error::Error;
 use manifest_bundle::finding::Severity;
 use manifest_bundle::image::identify;
+use manifest_bundle::kdp;
 use manifest_bundle::limits::Limits;
 use manifest_bundle::metadata::{self, Metadata, key};
 use manifest_bundle::oci::{Annotations, Document, ImageConfig, ManifestBlob};
@@ -34,8 +37,64 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
         ["json", "config", how, ..] => config(block, how, schemas),
         ["yaml", "object", ..] => object(block),
         ["yaml", "annotations", ..] => annotations(block, schemas),
+        ["yaml", "channel-file", ..] => channel_file(block),
+        ["text", "channels"] => channels(block),
         _ => Err(format!("nothing executes a block `{}`", words.join(" "))),
     }
+}
+
+/// Checks a channel file: which versions a package has in it.
+fn channel_file(block: &Block) -> Result<(), String> {
+    let listed = kdp::parse(block.text.as_bytes(), &Limits::default());
+    let listed = listed.map_err(|e| e.to_string())?;
+    let package = block.value("package").ok_or("say `package=NAME`")?;
+    let package = package.parse().map_err(|e| format!("{e}"))?;
+    let found = kdp::versions_of(&listed, &package);
+    let mut found: Vec<_> = found.iter().map(|one| one.version.clone()).collect();
+    found.sort();
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let wanted = block.value("versions").ok_or("say `versions=…`")?;
+    same("the versions", found.join(","), wanted.to_owned())
+}
+
+/// Imports a directory of channels, drawn as a tree, with a channel of all versions, and exports it again.
+fn channels(block: &Block) -> Result<(), String> {
+    let sandbox = Sandbox::new();
+    let mut above: Vec<&str> = Vec::new();
+    let mut files = Vec::new();
+    let mut versions = String::from("manifests:\n");
+    for line in block.text.lines() {
+        let name = line.trim_start();
+        above.truncate((line.len() - name.len()) / 2);
+        let Some(directory) = name.strip_suffix('/') else {
+            files.push([&above[..], &[name]].concat().join("/"));
+            continue;
+        };
+        above.push(directory);
+        if above.len() == 4 {
+            writeln!(versions, "- version: {directory}").unwrap();
+        }
+    }
+    for path in &files {
+        let name = path.replace(['/', '.'], "-");
+        let object = format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n");
+        let is_manifest = path.contains(".yaml");
+        sandbox.write(path, if is_manifest { &object } else { &versions });
+    }
+    let root = above.first().ok_or("there is no directory")?;
+    for arguments in [
+        ["channel", "import", root, "oci:store"],
+        ["channel", "export", "oci:store", "out"],
+    ] {
+        sandbox.run(arguments).ok();
+    }
+    let before = crate::spec::files(&sandbox.path(root));
+    let after = crate::spec::files(&sandbox.path("out"));
+    let bytes = |files: Files| {
+        let read = files.into_iter().map(|(p, c)| (p, c.to_bytes().unwrap()));
+        read.collect::<Vec<_>>()
+    };
+    same("the files", bytes(after), bytes(before))
 }
 
 /// Checks an `annotations.yaml`: `valid`, or `invalid=CODE` with the codes of all its findings.

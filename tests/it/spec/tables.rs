@@ -46,6 +46,7 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Asked", "The bundle says", "Outcome"] => resolution::fits,
         ["Code of a reason", "Means"] => return resolution::codes(table),
         ["Channel", "Is"] => resolution::channel_name,
+        ["The channel file lists", "The channel of `etcd` has"] => resolution::channel_file,
         ["Key of a channel", "On", "Required", "Is"] => return resolution::keys(table),
         ["Text from outside", "Shown as"] => security::shown_text,
         ["Refused JSON", "Because"] => image::refused_json,

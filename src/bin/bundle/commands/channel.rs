@@ -15,7 +15,7 @@ use manifest_bundle::store::Store;
 use manifest_bundle::{Error, Result};
 use serde_json::{Value, json};
 
-use super::repository;
+use super::{kdp, repository};
 use crate::args::{AccessArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
@@ -47,6 +47,8 @@ enum Action {
     Remove(ChangeArgs),
     /// Make all channels from what the bundles say of themselves
     Sync(SyncArgs),
+    Import(Box<kdp::ImportArgs>),
+    Export(kdp::ExportArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -119,6 +121,8 @@ impl Args {
             Action::Show(args) => &args.transfer,
             Action::Add(args) | Action::Remove(args) => &args.transfer,
             Action::Sync(args) => &args.transfer,
+            Action::Import(args) => &args.transfer,
+            Action::Export(args) => &args.transfer,
         }
     }
 }
@@ -130,6 +134,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         Action::Add(args) => add(args, settings).await,
         Action::Remove(args) => remove(args, settings).await,
         Action::Sync(args) => sync(args, settings).await,
+        Action::Import(args) => kdp::import(args, settings).await,
+        Action::Export(args) => kdp::export(args, settings).await,
     }
 }
 
@@ -160,12 +166,12 @@ async fn list(args: &ListArgs, settings: &Settings) -> Result<Answer> {
     ))
 }
 
-fn bundles(count: usize) -> String {
+pub(super) fn bundles(count: usize) -> String {
     format!("{count} {}", if count == 1 { "bundle" } else { "bundles" })
 }
 
 /// Returns what machines are told of a channel.
-fn value(channel: &Channel, digest: &Digest) -> Value {
+pub(super) fn value(channel: &Channel, digest: &Digest) -> Value {
     json!({
         "name": channel.name.as_str(),
         "digest": digest.to_string(),
@@ -268,7 +274,7 @@ fn entry_value(entry: &Entry, fault: Option<&Reason>) -> Value {
 }
 
 /// Writes rows with their columns below each other.
-fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -400,7 +406,7 @@ async fn sync(args: &SyncArgs, settings: &Settings) -> Result<Answer> {
     ))
 }
 
-fn tell_of_head(changed: &Changed, settings: &Settings) {
+pub(super) fn tell_of_head(changed: &Changed, settings: &Settings) {
     if let (Some(_), Some(head)) = (changed.head, changed.channel.head()) {
         settings.talk.say(format!(
             "the tag `{}` now points at {}",

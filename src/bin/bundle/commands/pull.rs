@@ -207,7 +207,7 @@ fn write_directory(
 }
 
 /// Says what disappeared when a directory was exchanged.
-fn tell(path: &Path, written: &Written, settings: &Settings) {
+pub(super) fn tell(path: &Path, written: &Written, settings: &Settings) {
     let path = path.display();
     settings.talk.say(if written.unchanged {
         format!("`{path}` holds it already")

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use manifest_bundle::channel::{Channel, Entry};
 use manifest_bundle::digest::Digest;
 use manifest_bundle::invalid::Invalid;
+use manifest_bundle::kdp;
 use manifest_bundle::limits::Limits;
 use manifest_bundle::name::ChannelName;
 use manifest_bundle::oci::{Descriptor, media_type};
@@ -130,10 +131,37 @@ pub(super) fn channel_name(cells: &[String], _: &All) -> Result<(), String> {
     same("it", if is_name { "a name" } else { "refused" }, &*cells[1])
 }
 
+/// Writes the lines of a channel file and asks which versions `etcd` has in it.
+pub(super) fn channel_file(cells: &[String], _: &All) -> Result<(), String> {
+    let mut file = String::from("manifests:\n");
+    for line in cells[0].split(", ") {
+        let entry = match code(line)?.split_once(' ') {
+            Some((name, version)) => format!("- name: {name}\n  version: {version}\n"),
+            None => format!("- version: {}\n", code(line)?),
+        };
+        file.push_str(&entry);
+    }
+    let Ok(listed) = kdp::parse(file.as_bytes(), &Limits::default()) else {
+        return same("it", "refused", &*cells[1]);
+    };
+    let mut versions: Vec<Version> = kdp::versions_of(&listed, &parse("etcd")?)
+        .into_iter()
+        .map(|one| one.version.clone())
+        .collect();
+    versions.sort();
+    let found: Vec<String> = versions.iter().map(|v| format!("`{v}`")).collect();
+    let found = match found.join(", ") {
+        none if none.is_empty() => "nothing".to_owned(),
+        some => some,
+    };
+    same("the channel", found, cells[1].clone())
+}
+
 /// The keys are those of an index in which nothing is left out.
 pub(super) fn keys(table: &Table) -> Vec<(usize, String)> {
     let mut channel = Channel::new("stable".parse().unwrap(), "etcd".parse().unwrap());
     channel.previous = Some(Digest::of(b""));
+    channel.annotate(kdp::FILE, Some("manifests: []".to_owned()));
     let all = [
         "operator `a`",
         "minimum `1.0.0`",
