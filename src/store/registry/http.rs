@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderValue, LOCATION,
+    TRANSFER_ENCODING,
 };
 use reqwest::{Method, Response, StatusCode};
 use url::Url;
@@ -256,6 +257,12 @@ fn head_of(response: &Response, url: Url, away: bool) -> Result<Head> {
         return Err(Error::protocol(format!(
             "the head of the answer has {size} bytes, more than {HEAD_MAX}"
         )));
+    }
+    // Whoever reads the one and whoever reads the other see two answers (RFC 9112, 6.3).
+    if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
+        return Err(Error::protocol(
+            "the answer has both a `Content-Length` and a `Transfer-Encoding`",
+        ));
     }
     Ok(Head {
         status: response.status(),
