@@ -21,7 +21,11 @@ impl Registry {
             // Leave to GET from a storage is not always leave to HEAD; sending the blob again does no harm.
             400..=403 if reply.head.away => Ok(false),
             400 | 405 | 501 => self.has_blob_by_get(&path).await,
-            _ if reply.status().is_success() => Ok(true),
+            _ if reply.status().is_success() => {
+                // A page for people says nothing about blobs.
+                reply.check_no_html("a blob")?;
+                Ok(true)
+            }
             _ => Err(self.refused(&reply, &request)),
         }
     }
