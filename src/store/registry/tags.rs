@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use reqwest::Method;
 use serde::Deserialize;
+use serde_json::Value;
 use url::Url;
 
 use crate::error::{Error, Result};
@@ -19,6 +20,8 @@ use super::location::{resolve, same_origin, shown_origin};
 /// One page of tags; a repository without tags is often `null`.
 #[derive(Deserialize)]
 struct Page {
+    #[serde(default)]
+    name: Option<Value>,
     #[serde(default)]
     tags: Option<Vec<String>>,
 }
@@ -40,6 +43,11 @@ impl Registry {
                 return Err(self.refused(&reply, &request));
             }
             let page: Page = reply.json("a list of tags")?;
+            if page.name.is_none() && page.tags.is_none() {
+                return Err(Error::protocol(
+                    "the answer is no list of tags: it has neither `name` nor `tags`",
+                ));
+            }
             let before = tags.len();
             for name in page.tags.unwrap_or_default() {
                 match name.parse::<Tag>() {
