@@ -202,7 +202,7 @@ impl Download {
             ))
             .digest(self.descriptor.digest)
             .into(),
-            416 => Error::mismatch(
+            416 if self.position > 0 => Error::mismatch(
                 "size of the blob",
                 self.descriptor.size,
                 format!("at most {}", self.position),
