@@ -202,8 +202,9 @@ impl Registry {
                 .digest(*digest)
                 .into())
             }
-            404 => Err(lost(reply, request, self).into()),
-            413 | 416 => Err(Setback::TooLarge(reply.clone())),
+            // A wrong range, where everything was sent, is one of an upload that holds something already.
+            404 | 416 => Err(lost(reply, request, self).into()),
+            413 => Err(Setback::TooLarge(reply.clone())),
             _ => Err(reply
                 .refused(request.doing, &self.session.settings.time)
                 .into()),
