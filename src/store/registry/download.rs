@@ -18,6 +18,7 @@ use super::Registry;
 use super::event::Event;
 use super::http::{Live, Request};
 use super::incoming::Incoming;
+use super::manifest::check_digest_header;
 use super::retry::{Attempts, Failure};
 
 /// After this many bytes an interruption counts as the first one again.
@@ -135,6 +136,7 @@ impl Download {
             return Err(self.refused(live).await);
         }
         live.head.check_coding()?;
+        check_digest_header(&live.head, &self.descriptor.digest)?;
         if live.head.media_type() == "text/html" {
             let reply = session.read(live, Ceiling::ErrorBody).await?;
             reply.check_no_html("a blob")?;

@@ -2,6 +2,8 @@
 
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::digest::Digest;
 use crate::error::{Error, Kind, Result};
@@ -12,7 +14,7 @@ use crate::store::{Name, RawManifest, no_such_manifest};
 use crate::tag::Tag;
 
 use super::Registry;
-use super::answer::Reply;
+use super::answer::{Head, Reply};
 use super::body::Body;
 use super::http::Request;
 
@@ -34,7 +36,8 @@ impl Registry {
         }
         reply.check_no_html("a manifest")?;
         // Whether it is a good manifest is for its parser; this is about answers that are none at all.
-        if reply.body.trim_ascii_start().first() != Some(&b'{') {
+        let by_digest = matches!(name, Name::Digest(_));
+        if !may_be_manifest(&reply.body, by_digest) {
             return Err(Error::protocol(format!(
                 "the answer of {} bytes is no manifest",
                 reply.body.len()
@@ -44,7 +47,7 @@ impl Registry {
             Name::Tag(_) => Digest::of(&reply.body),
             Name::Digest(wanted) => digest_like(wanted, &reply.body),
         };
-        check_digest_header(&reply, &digest)?;
+        check_digest_header(&reply.head, &digest)?;
         let declared = reply.head.media_type();
         let known = declared.starts_with("application/vnd.");
         Ok(RawManifest {
@@ -113,7 +116,7 @@ impl Registry {
                 .await?;
             return Ok(reply.header(&OCI_SUBJECT).is_some());
         }
-        check_digest_header(&reply, &digest)?;
+        check_digest_header(&reply.head, &digest)?;
         self.note_written(&format!("manifests/{digest}"));
         if let Name::Tag(tag) = name {
             self.note_written(&format!("manifests/{tag}"));
@@ -231,6 +234,36 @@ fn missing_parts(reply: &Reply, document: &Document) -> Vec<Digest> {
     if named.is_empty() { parts } else { named }
 }
 
+/// The members of which a manifest or index has at least one.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Members {
+    schema_version: Option<IgnoredAny>,
+    media_type: Option<IgnoredAny>,
+    config: Option<IgnoredAny>,
+    layers: Option<IgnoredAny>,
+    manifests: Option<IgnoredAny>,
+}
+
+/// Tells a manifest, however bad, from the other things that a server may say in JSON or otherwise. Where it was asked for
+/// by its digest, any object may be one: the digest decides.
+fn may_be_manifest(body: &[u8], by_digest: bool) -> bool {
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return false;
+    }
+    if by_digest {
+        return true;
+    }
+    // What cannot be read may be a part of one: its digest decides.
+    serde_json::from_slice(body).map_or(true, |found: Members| {
+        found.schema_version.is_some()
+            || found.media_type.is_some()
+            || found.config.is_some()
+            || found.layers.is_some()
+            || found.manifests.is_some()
+    })
+}
+
 /// Computes the digest with the algorithm of another one.
 fn digest_like(wanted: &Digest, bytes: &[u8]) -> Digest {
     let mut hasher = wanted.hasher();
@@ -239,8 +272,8 @@ fn digest_like(wanted: &Digest, bytes: &[u8]) -> Digest {
 }
 
 /// Compares what the registry says about a digest with the truth; another algorithm says nothing.
-pub(super) fn check_digest_header(reply: &Reply, digest: &Digest) -> Result<()> {
-    for value in reply.head.headers.get_all(CONTENT_DIGEST) {
+pub(super) fn check_digest_header(head: &Head, digest: &Digest) -> Result<()> {
+    for value in head.headers.get_all(CONTENT_DIGEST) {
         let said = value.to_str().ok().and_then(|text| text.parse().ok());
         if let Some(said) = said
             && said != *digest

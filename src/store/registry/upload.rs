@@ -188,9 +188,9 @@ impl Registry {
         digest: &Digest,
     ) -> Result<(), Setback> {
         match reply.status().as_u16() {
-            201 => Ok(check_digest_header(reply, digest)?),
+            201 => Ok(check_digest_header(&reply.head, digest)?),
             _ if reply.status().is_success() => {
-                check_digest_header(reply, digest)?;
+                check_digest_header(&reply.head, digest)?;
                 self.note_written(&format!("blobs/{digest}"));
                 if self.has_blob(digest).await? {
                     return Ok(());
