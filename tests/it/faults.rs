@@ -1,5 +1,10 @@
 //! What the binary does about a registry that forgets, lies or is written to by somebody else at the same time.
 
+mod operate;
+mod place;
+mod shape;
+mod table;
+
 use crate::real::{Parts, answer};
 use crate::support::{Act, MockRegistry, Modes, Response, Sandbox, Snapshot, Tls, bundle_dir, on};
 

@@ -27,7 +27,9 @@ pub(crate) use certs::Certs;
 pub(crate) use cmd::Running;
 pub(crate) use docker_registry::{DockerRegistry, PASSWORD, USER};
 pub(crate) use http::Http;
-pub(crate) use mock::{Act, Auth, MockRegistry, Modes, Origin, Request, Response, Tls, on};
+pub(crate) use mock::{
+    Act, Auth, MockRegistry, Modes, Origin, Request, Response, SIGNATURE, Tls, When, on,
+};
 pub(crate) use ran::Ran;
 pub(crate) use samples::{bare_dir, bundle_dir, corpus};
 pub(crate) use sandbox::Sandbox;

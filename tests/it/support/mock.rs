@@ -15,7 +15,7 @@ mod uploads;
 mod wire;
 
 use std::net::TcpListener;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -25,18 +25,20 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio::sync::oneshot;
 
-pub(crate) use acts::{Act, on};
+pub(crate) use acts::{Act, When, on};
 pub(crate) use modes::{Auth, Modes, Origin, Tls};
+pub(crate) use state::SIGNATURE;
 pub(crate) use wire::{Request, Response};
 
 use super::Certs;
-use acts::{Rule, When};
+use acts::Rule;
 use state::State;
 
 /// The registry; dropped, it stops and closes every connection.
 pub(crate) struct MockRegistry {
     shared: Arc<Shared>,
-    certs: Certs,
+    /// Made when somebody asks: most tests speak plain HTTP.
+    certs: OnceLock<Certs>,
     /// Dropped before the thread is joined: that is what ends it.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -61,7 +63,7 @@ impl Shared {
 
 impl MockRegistry {
     pub(crate) fn start(modes: Modes) -> Self {
-        let certs = Certs::new();
+        let certs = OnceLock::new();
         let tls = tls_config(modes.tls, &certs);
         let scheme = if tls.is_some() { "https" } else { "http" };
         let listeners = Origin::ALL.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
@@ -119,7 +121,7 @@ impl MockRegistry {
 
     /// The authority of its certificates and the client certificate that it accepts.
     pub(crate) fn certs(&self) -> &Certs {
-        &self.certs
+        self.certs.get_or_init(Certs::new)
     }
 
     /// Adds a rule; of the rules that fit a request, the first one acts.
@@ -264,7 +266,11 @@ impl Drop for MockRegistry {
     }
 }
 
-fn tls_config(tls: Tls, certs: &Certs) -> Option<Arc<ServerConfig>> {
+fn tls_config(tls: Tls, certs: &OnceLock<Certs>) -> Option<Arc<ServerConfig>> {
+    if tls == Tls::Off {
+        return None;
+    }
+    let certs = certs.get_or_init(Certs::new);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().unwrap();

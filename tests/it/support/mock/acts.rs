@@ -51,6 +51,7 @@ pub(crate) struct When {
     method: &'static str,
     parts: Vec<String>,
     origin: Option<Origin>,
+    authorized: bool,
     first: usize,
     last: usize,
 }
@@ -62,6 +63,7 @@ pub(crate) fn on(method: &'static str, path: &str) -> When {
         method,
         parts: path.split('*').map(str::to_owned).collect(),
         origin: None,
+        authorized: false,
         first: 1,
         last: usize::MAX,
     }
@@ -95,7 +97,16 @@ impl When {
         }
     }
 
-    fn fits(&self, request: &Request) -> bool {
+    /// Only those that come with an authorisation: not the one that only finds out what is asked for.
+    pub(crate) fn authorized(self) -> Self {
+        Self {
+            authorized: true,
+            ..self
+        }
+    }
+
+    /// Whether it is such a request, whatever its number.
+    pub(crate) fn fits(&self, request: &Request) -> bool {
         let mut rest = request.path.as_str();
         let path = self
             .parts
@@ -109,6 +120,7 @@ impl When {
             });
         path && (self.method.is_empty() || self.method == request.method)
             && self.origin.is_none_or(|origin| origin == request.origin)
+            && (!self.authorized || request.header("authorization").is_some())
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) fn digest(like: &str, bytes: &[u8]) -> String {
 }
 
 /// The signature that a store asks for in the query, as presigned addresses have it.
-pub(super) const SIGNATURE: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
+pub(crate) const SIGNATURE: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 
 /// The presigned address of something in the store.
 pub(super) fn presigned(shared: &Shared, path: &str) -> String {
