@@ -200,7 +200,7 @@ fn check_repository(path: &str) -> Result<(), Invalid> {
             path,
             "has upper-case letters, which registries refuse",
         )
-        .hint(format!("write `{lower}`")));
+        .hint(format!("write `{}`", shown(&lower))));
     }
     for component in path.split('/') {
         if component.is_empty() {

@@ -127,8 +127,12 @@ impl FromStr for Requirement {
                 } else {
                     own
                 };
-                let partial = Partial::parse(bare)
-                    .map_err(|why| fail(format!("has the part `{bare}`, which {why}")))?;
+                let partial = Partial::parse(bare).map_err(|why| {
+                    fail(format!(
+                        "has the part `{}`, which {why}",
+                        crate::escape::shown(bare)
+                    ))
+                })?;
                 partial.bounds(operator, &mut comparators).map_err(fail)?;
             }
             if !operator.is_empty() {

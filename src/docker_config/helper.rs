@@ -129,7 +129,8 @@ impl Helpers {
         if let Some(secret) = secret.filter(|secret| !secret.reveal().is_empty()) {
             text = text.replace(secret.reveal(), "…");
         }
-        let text = shown_lines(text.trim_end());
+        // Its lines are indented, so that none looks like one of ours.
+        let text = shown_lines(text.trim_end()).replace('\n', "\n  ");
         if !text.is_empty() {
             let said = format!("`docker-credential-{name}` said: {text}");
             self.tell.tell(Notice::Detail(said));

@@ -85,7 +85,7 @@ pub(crate) fn print(answer: &Answer, format: Format) -> ExitCode {
 
 /// Writes characters that a terminal could be misled by as JSON escapes; valid inside JSON and YAML strings only,
 /// and they occur nowhere else.
-fn ascii_safe(text: &str) -> String {
+pub(crate) fn ascii_safe(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c != '\n' && manifest_bundle::escape::is_unsafe(c) {

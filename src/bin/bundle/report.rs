@@ -12,6 +12,7 @@ use manifest_bundle::{Error, Kind};
 use serde_json::{Map, Value, json};
 
 use crate::args::Format;
+use crate::output::ascii_safe;
 
 /// Returns the exit code of a kind of error (README, "Exit codes").
 pub(crate) fn exit_code(kind: Kind) -> u8 {
@@ -40,11 +41,13 @@ pub(crate) fn failure(error: &Error, format: Format) -> ExitCode {
         exit_code(error.kind())
     };
     let text = match format {
-        Format::Text => text(error),
-        Format::Json | Format::Yaml => json!({ "error": value(error, code) }).to_string(),
+        Format::Text => shown_lines(&text(error)),
+        Format::Json | Format::Yaml => {
+            ascii_safe(&json!({ "error": value(error, code) }).to_string())
+        }
     };
     // Nobody is left to tell when stderr is gone.
-    let _ = writeln!(std::io::stderr().lock(), "{}", shown_lines(&text));
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
     ExitCode::from(code)
 }
 
@@ -167,15 +170,18 @@ pub(crate) fn check(check: &Check) -> Value {
     })
 }
 
-/// Takes passwords out of what the argument parser would repeat of the call.
-fn hide_credentials(error: &mut clap::Error) {
-    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg] {
+/// Takes passwords and line breaks out of what the argument parser would repeat of the call.
+fn make_safe(error: &mut clap::Error) {
+    for kind in [
+        ContextKind::InvalidValue,
+        ContextKind::InvalidArg,
+        ContextKind::InvalidSubcommand,
+    ] {
         let Some(ContextValue::String(text)) = error.get(kind) else {
             continue;
         };
-        if let Some(text) = without_credentials(text) {
-            error.insert(kind, ContextValue::String(text));
-        }
+        let text = without_credentials(text).unwrap_or_else(|| text.clone());
+        error.insert(kind, ContextValue::String(shown(&text)));
     }
 }
 
@@ -205,7 +211,7 @@ fn without_credentials(text: &str) -> Option<String> {
 
 /// Prints what the argument parser says: help on stdout with 0, anything else on stderr with 2, as JSON for machines.
 pub(crate) fn usage(mut error: clap::Error, for_machines: bool) -> ExitCode {
-    hide_credentials(&mut error);
+    make_safe(&mut error);
     let is_help = !error.use_stderr();
     let rendered = error.render();
     if is_help {

@@ -342,7 +342,7 @@ async fn what_a_helper_says_on_stderr_is_a_detail_escaped_and_short() {
         panic!("{told:?}");
     };
     assert!(
-        text.starts_with("`docker-credential-loud` said: a\\u{1b}[2Jb …\ncxxx"),
+        text.starts_with("`docker-credential-loud` said: a\\u{1b}[2Jb …\n  cxxx"),
         "{text}"
     );
     assert!(text.len() < 1200, "{}", text.len());

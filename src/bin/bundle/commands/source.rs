@@ -7,6 +7,7 @@ use std::sync::Arc;
 use manifest_bundle::bundle::{Files, MANIFESTS};
 use manifest_bundle::content::{Content, Spool};
 use manifest_bundle::directory::{self, Origins, ReadOptions};
+use manifest_bundle::escape::shown;
 use manifest_bundle::image::{Format as ImageFormat, PackOptions};
 use manifest_bundle::limits::Ceiling;
 use manifest_bundle::oci::ManifestBlob;
@@ -304,7 +305,11 @@ pub(super) fn stream_source(content: Content) -> Result<directory::Source> {
 fn tell(packed: &Packed, settings: &Settings) {
     let talk = &settings.talk;
     for one in &packed.left_out {
-        talk.say(format!("left out `{}`: {}", one.path, one.rule));
+        talk.say(format!(
+            "left out `{}`: {}",
+            shown(&one.path),
+            shown(&one.rule)
+        ));
     }
     for (from, to) in &packed.renamed {
         talk.say(format!("renamed `{from}` to `{to}`"));

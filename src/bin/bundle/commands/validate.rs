@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use manifest_bundle::content::Spool;
 use manifest_bundle::directory::{self, ReadOptions, Source};
+use manifest_bundle::escape::shown;
 use manifest_bundle::finding::Severity;
 use manifest_bundle::metadata::Identity;
 use manifest_bundle::ops::load::{self, Asked};
@@ -147,9 +148,11 @@ fn of_source(
     settings: &Settings,
 ) -> Result<Report> {
     for one in &source.left_out {
-        settings
-            .talk
-            .say(format!("left out `{}`: {}", one.path, one.rule));
+        settings.talk.say(format!(
+            "left out `{}`: {}",
+            shown(&one.path),
+            shown(&one.rule)
+        ));
     }
     // Objects alone may be checked too; whatever says that they are a bundle makes them one that `pack` would make.
     let identity = args.pack.identity.identity()?;
