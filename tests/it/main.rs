@@ -37,5 +37,6 @@ mod support;
 mod talk;
 mod tar;
 mod tar_agreement;
+mod terminal;
 mod validate;
 mod yaml;
