@@ -113,7 +113,7 @@ pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> 
 ///
 /// # Errors
 ///
-/// [`Kind::Usage`](crate::error::Kind::Usage) for a call that contradicts the metadata, and content that cannot be read; what is wrong with the files is a finding.
+/// [`Kind::Usage`] for a call that contradicts the metadata, and content that cannot be read; what is wrong with the files is a finding.
 pub fn check(
     source: &Source,
     identity: &Identity,
