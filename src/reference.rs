@@ -479,7 +479,13 @@ impl fmt::Display for Location {
             Self::Archive { path, entry } => {
                 write!(f, "oci-archive:{}{entry}", path.to_string_lossy())
             }
-            Self::Registry(reference) => reference.fmt(f),
+            Self::Registry(reference) => {
+                // A host of such a name would be read as a kind of place.
+                if ["oci", "oci-archive"].contains(&reference.repository.registry().host()) {
+                    f.write_str("oci://")?;
+                }
+                reference.fmt(f)
+            }
         }
     }
 }
@@ -489,6 +495,20 @@ mod tests {
     use super::*;
 
     const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    #[test]
+    fn a_location_prints_as_what_is_read_again() {
+        for text in [
+            "oci://oci:2/a",
+            "oci://oci-archive:5000/a:1.0.0",
+            "oci:a:b",
+            "reg.io/a",
+        ] {
+            let location: Location = text.parse().unwrap();
+            assert_eq!(location.to_string(), text);
+            assert_eq!(location.to_string().parse::<Location>().unwrap(), location);
+        }
+    }
 
     #[test]
     fn references_are_split_into_registry_repository_tag_and_digest() {
