@@ -1,6 +1,6 @@
 //! All fuzz targets in one binary, driven by libFuzzer: what parses input from outside, each with an oracle that says more
-//! than "no panic". `.ci/run fuzz` builds it, runs every target over its seeds in `testdata/fuzz` and then for a while
-//! on its own; `FUZZ_SECONDS=3600 .ci/run fuzz` goes on for longer, `FUZZ_TARGETS="tar gzip"` takes some of them.
+//! than "no panic". `.ci/run fuzz` builds it, runs every target over its seeds in `testdata/fuzz` and then over a
+//! number of inputs of its own; `FUZZ_SECONDS=3600 .ci/run fuzz` goes on for as long, `FUZZ_TARGETS="tar gzip"` takes some of them.
 //!
 //! An input that fails becomes a seed when its fault is mended.
 #![no_main]
