@@ -41,6 +41,8 @@ finish() {
     rm -rf "$work"
 }
 trap finish EXIT
+# What is measured has a home of its own; what builds it has the caller's.
+home=$HOME
 export HOME=$work/home TMPDIR=$work/tmp
 mkdir -p "$HOME" "$TMPDIR"
 cd "$work"
@@ -139,7 +141,7 @@ largest() {
 printf '%-34s %12s %12s %8s\n' "best of $runs" bundle peers ratio
 row "version | true" "$bundle" version -- /bin/true
 printf '%-34s %9d B\n' "size of the binary" "$(stat -c %s "$bundle")"
-(cd "$root" && BUNDLE_BENCH_WRITE=$work/data cargo bench --quiet --profile dev --bench bundle >/dev/null)
+(cd "$root" && HOME=$home BUNDLE_BENCH_WRITE=$work/data cargo bench --quiet --profile dev --bench bundle >/dev/null)
 compare small "$work/data/small"
 compare large "$work/data/large"
 [[ -z $given ]] || compare given "$given"
