@@ -104,10 +104,7 @@ pub async fn resolve(
             Some(said) => question.judge(said),
             None => question.judge_version(&candidate.version),
         };
-        match reason {
-            Some(reason) => left.push((candidate, Some(reason))),
-            None => left.push((candidate, None)),
-        }
+        left.push((candidate, reason));
     }
     if channel.is_none()
         && let Some(known) = known

@@ -108,6 +108,20 @@ fn an_operator_is_given_the_newest_bundle_that_it_can_run() {
         let none = ask(&["--version", "^9", "--format", "json"]);
         none.assert_code(1);
         assert_eq!(none.json()["digest"], Value::Null);
+        let keys = |value: &Value| {
+            value
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            keys(&none.json()),
+            keys(&value),
+            "the same keys, fit or not"
+        );
+        assert_eq!(none.json()["repository"], repository);
         assert_eq!(codes(&none.json()).len(), 4);
     }
 

@@ -65,6 +65,19 @@ impl Record {
         })
     }
 
+    /// Returns the JSON form where there is no bundle: the same keys, and only the repository is known.
+    pub(super) fn nothing(store: &dyn Store) -> Value {
+        let mut value = Self::of_store(store, Digest::of(b""), None).value();
+        if let Some(members) = value.as_object_mut() {
+            for (key, member) in members {
+                if key != "repository" {
+                    *member = Value::Null;
+                }
+            }
+        }
+        value
+    }
+
     /// Returns the answer that is the record alone.
     pub(super) fn answer(&self) -> Answer {
         Answer::new(self.reference.clone(), self.value())

@@ -215,27 +215,9 @@ fn record(store: &dyn Store, chosen: &Chosen) -> Record {
 
 /// Returns the answer when nothing fits: all its keys, and exit code 1.
 fn no_answer(store: &dyn Store) -> Answer {
-    let repository = store.repository().map(ToString::to_string);
-    let keys = [
-        "reference",
-        "repository",
-        "tag",
-        "digest",
-        "size",
-        "package",
-        "version",
-        "operatorId",
-        "minOperatorVersion",
-        "leftOut",
-    ];
-    let mut value: serde_json::Map<String, Value> = keys
-        .map(|key| (key.to_owned(), Value::Null))
-        .into_iter()
-        .collect();
-    value.insert("repository".into(), json!(repository));
     Answer {
         code: 1,
-        ..Answer::new("", Value::Object(value))
+        ..Answer::new("", Record::nothing(store))
     }
 }
 
