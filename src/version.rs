@@ -122,6 +122,22 @@ pub struct KubernetesVersion {
     patch: u64,
 }
 
+impl KubernetesVersion {
+    /// Returns the first version of a release: MAJOR.MINOR.0.
+    pub const fn release(major: u64, minor: u64) -> Self {
+        Self {
+            major,
+            minor,
+            patch: 0,
+        }
+    }
+
+    /// Returns the release as people write it: MAJOR.MINOR.
+    pub fn short(&self) -> String {
+        format!("{}.{}", self.major, self.minor)
+    }
+}
+
 impl FromStr for KubernetesVersion {
     type Err = Invalid;
 
