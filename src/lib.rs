@@ -158,6 +158,7 @@ pub mod kdp;
 pub mod layer;
 pub mod metadata;
 pub mod objects;
+pub mod order;
 pub mod removed_apis;
 pub mod resolution;
 pub mod sensitive;

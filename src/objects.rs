@@ -141,6 +141,15 @@ pub fn entries<'t, 'l>(file_name: &'t str, text: &'t [u8], limits: &'l Limits) -
     }
 }
 
+/// Returns what stands in one document: an object, the items of a list, or what else it is.
+pub fn in_document(root: Node, file_name: &str) -> VecDeque<Entry> {
+    let mut items = VecDeque::new();
+    if !root.is_null() {
+        collect(root, None, file_name, &mut items);
+    }
+    items
+}
+
 /// What stands in a file, read one by one: see [`entries`].
 #[derive(Debug)]
 pub struct Entries<'t, 'l> {
@@ -160,8 +169,7 @@ impl Iterator for Entries<'_, '_> {
             }
             match self.documents.next()? {
                 Err(fault) => return Some(Entry::Fault(fault)),
-                Ok(document) if document.root.is_null() => {}
-                Ok(document) => collect(document.root, None, self.file_name, &mut self.items),
+                Ok(document) => self.items = in_document(document.root, self.file_name),
             }
         }
     }

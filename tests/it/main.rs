@@ -30,6 +30,7 @@ mod mock_registry;
 mod origins;
 mod real;
 mod registry;
+mod render;
 mod sources;
 mod spec;
 mod store_contract;

@@ -3,6 +3,7 @@
 mod ahead;
 mod channel;
 mod completion;
+mod contents;
 mod copy;
 mod init;
 mod inspect;
@@ -16,6 +17,7 @@ mod pack;
 mod pull;
 mod push;
 mod record;
+mod render;
 mod repository;
 mod resolve;
 mod source;
@@ -45,6 +47,7 @@ pub(crate) enum Command {
     Copy(copy::Args),
     Inspect(inspect::Args),
     Validate(validate::Args),
+    Render(render::Args),
     Verify(verify::Args),
     Resolve(resolve::Args),
     Channel(channel::Args),
@@ -67,6 +70,7 @@ impl Command {
             Self::Copy(args) => &args.transfer,
             Self::Inspect(args) => &args.transfer,
             Self::Validate(args) => &args.transfer,
+            Self::Render(args) => &args.transfer,
             Self::Verify(args) => &args.transfer,
             Self::Resolve(args) => &args.transfer,
             Self::Channel(args) => args.transfer(),
@@ -93,6 +97,7 @@ impl Command {
             Self::Copy(args) => Some(format!("{} to {}", args.source, args.destination)),
             Self::Inspect(args) => Some(args.source.to_string()),
             Self::Validate(args) => Some(args.source.to_string()),
+            Self::Render(args) => Some(args.source.to_string()),
             Self::Verify(args) => Some(args.source.to_string()),
             Self::Resolve(args) => Some(args.repository.to_string()),
             Self::List(args) => Some(args.repository.to_string()),
@@ -112,6 +117,7 @@ impl Command {
             Self::Copy(args) => copy::run(&args, settings).await,
             Self::Inspect(args) => inspect::run(&args, settings).await,
             Self::Validate(args) => validate::run(&args, settings).await,
+            Self::Render(args) => render::run(&args, settings).await,
             Self::Verify(args) => verify::run(&args, settings).await,
             Self::Resolve(args) => resolve::run(&args, settings).await,
             Self::Channel(args) => channel::run(&args, settings).await,

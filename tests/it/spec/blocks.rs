@@ -38,9 +38,31 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
         ["yaml", "object", ..] => object(block),
         ["yaml", "annotations", ..] => annotations(block, schemas),
         ["yaml", "channel-file", ..] => channel_file(block),
+        ["yaml", "rendered"] => rendered(block),
         ["text", "channels"] => channels(block),
         _ => Err(format!("nothing executes a block `{}`", words.join(" "))),
     }
+}
+
+/// Puts the documents of a stream back into their file, and has it written in the order of the page.
+fn rendered(block: &Block) -> Result<(), String> {
+    let mut documents = Vec::new();
+    let mut file = "";
+    for part in block.text.split("---\n# ").skip(1) {
+        let (place, text) = part.split_once('\n').ok_or("a document has no place")?;
+        let (path, line) = place.split_once(':').ok_or("a place has no line")?;
+        let line: usize = line.parse().map_err(|_| "a line is no number")?;
+        file = path;
+        documents.push((line, text));
+    }
+    documents.sort_unstable();
+    let texts: Vec<&str> = documents.iter().map(|(_, text)| *text).collect();
+    let sandbox = Sandbox::new();
+    let path = sandbox.path(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, texts.join("---\n")).unwrap();
+    let ran = sandbox.run(["render", "."]);
+    same("what is written", ran.ok().stdout(), block.text.as_str())
 }
 
 /// Checks a channel file: which versions a package has in it.

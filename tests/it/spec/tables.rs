@@ -5,6 +5,7 @@ mod directory;
 mod image;
 mod limits;
 mod metadata;
+mod order;
 mod references;
 mod resolution;
 mod security;
@@ -45,6 +46,7 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Older", "Newer"] => resolution::order,
         ["Asked", "The bundle says", "Outcome"] => resolution::fits,
         ["Code of a reason", "Means"] => return resolution::codes(table),
+        ["Phase", "Kinds", "Because"] => return order::phases(table),
         ["Channel", "Is"] => resolution::channel_name,
         ["The channel file lists", "The channel of `etcd` has"] => resolution::channel_file,
         ["Key of a channel", "On", "Required", "Is"] => return resolution::keys(table),

@@ -1,0 +1,121 @@
+//! What a source holds, for commands that look into it: also a directory of manifests that is no bundle yet.
+
+use std::path::Path;
+
+use manifest_bundle::bundle::Files;
+use manifest_bundle::content::Spool;
+use manifest_bundle::directory::{self, ReadOptions, Source};
+use manifest_bundle::escape::shown;
+use manifest_bundle::expectation::{self, Expectations};
+use manifest_bundle::finding::Finding;
+use manifest_bundle::metadata::{self, Metadata};
+use manifest_bundle::ops::load::{self, Asked};
+use manifest_bundle::ops::open::{self, Place, Reach};
+use manifest_bundle::reference::Location;
+use manifest_bundle::{Error, Kind, Result};
+
+use super::source::{self, PackArgs, Stream};
+use crate::settings::Settings;
+
+/// The files of a source, and what they are.
+pub(super) struct Contents {
+    /// The files by their paths in the bundle.
+    pub(super) files: Files,
+    /// What the bundle says about itself; none for manifests that are no bundle.
+    pub(super) metadata: Option<Metadata>,
+}
+
+/// Reads a source whole: a bundle is verified, and a directory is taken as it is, whether it could be packed or not.
+///
+/// Expectations hold for bundles: manifests without metadata fail them.
+pub(super) async fn read(
+    source: &Location,
+    expectations: Expectations,
+    reach: &Reach,
+    settings: &Settings,
+) -> Result<Contents> {
+    let opened = match source {
+        Location::Stream => match source::read_stream(settings)? {
+            Stream::Objects(content) => {
+                let read = source::stream_source(content)?;
+                return of_directory(source, read, &expectations, settings);
+            }
+            archive @ Stream::Archive(_) => {
+                source::open_read(archive, &PackArgs::default(), reach, settings)?
+            }
+        },
+        other => match open::open(other, reach).await? {
+            Place::Directory(path) => {
+                let mut spool = Spool::new(&settings.spool_directory);
+                let options = ReadOptions::default();
+                let read = directory::read(&path, &options, &settings.limits, &mut spool)?;
+                return of_directory(other, read, &expectations, settings);
+            }
+            Place::Store(..) => source::open(other, &PackArgs::default(), reach, settings).await?,
+        },
+    };
+    let asked = Asked {
+        tag: opened.tag.clone(),
+        expectations,
+        at_hand: None,
+    };
+    let manifest = opened.manifest(reach).await?;
+    let loaded = load::load(opened.store.as_ref(), manifest, &asked, reach).await?;
+    let bundle = loaded.unpacked.bundle;
+    Ok(Contents {
+        files: bundle.files,
+        metadata: Some(bundle.metadata),
+    })
+}
+
+/// Takes the files of a directory, and its metadata where it has some.
+fn of_directory(
+    place: &Location,
+    read: Source,
+    expectations: &Expectations,
+    settings: &Settings,
+) -> Result<Contents> {
+    for one in &read.left_out {
+        let (path, rule) = (shown(&one.path), shown(&one.rule));
+        settings.talk.say(format!("left out `{path}`: {rule}"));
+    }
+    let metadata = match metadata_of(&read.files, settings)? {
+        Some(Err(findings)) if expectations.is_empty() => {
+            // What is no bundle yet may be looked at all the same.
+            let error = Error::of_findings(findings);
+            settings.talk.warn(error.message());
+            None
+        }
+        Some(found) => Some(found.map_err(Error::of_findings)?),
+        None => None,
+    };
+    if let Some(metadata) = &metadata {
+        expectation::require(&expectation::check(metadata, None, expectations))
+            .map_err(|error| error.at(place))?;
+    } else if !expectations.is_empty() {
+        let message =
+            format!("`{place}` does not say what it is, so nothing can be expected of it");
+        return Err(Error::new(Kind::Refused, message).hint("`bundle init` writes the metadata"));
+    }
+    Ok(Contents {
+        files: read.files,
+        metadata,
+    })
+}
+
+/// Reads the metadata file, if there is one: what it says, or what is wrong with it.
+fn metadata_of(
+    files: &Files,
+    settings: &Settings,
+) -> Result<Option<std::result::Result<Metadata, Vec<Finding>>>> {
+    let Some((_, content)) = files
+        .iter()
+        .find(|(path, _)| path.as_str() == metadata::FILE)
+    else {
+        return Ok(None);
+    };
+    let bytes = content
+        .to_bytes()
+        .map_err(|error| Error::io("cannot read", Path::new(metadata::FILE), error))?;
+    Ok(Some(Metadata::parse(&bytes, &settings.limits)))
+}
