@@ -22,6 +22,7 @@ mod harness;
 mod hostile;
 mod interrupts;
 mod kdp;
+mod laws;
 mod layer;
 mod layouts;
 mod malo;

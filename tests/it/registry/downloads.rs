@@ -460,3 +460,24 @@ async fn a_blob_over_the_ceiling_is_not_asked_for() {
     assert_eq!(fetched.await.unwrap_err().kind(), Kind::Limit);
     assert!(mock.log().is_empty());
 }
+
+#[tokio::test]
+async fn a_download_that_is_cut_anywhere_gives_the_same_bytes() {
+    const SMALL: usize = 300;
+    let mock = MockRegistry::start(Modes::default());
+    let sample = Sample::new(&bytes(SMALL));
+    sample.put(&mock, "a");
+    let mut client = Client::new();
+    for k in 0..=SMALL {
+        // The k-th fetch has its first answer cut after k bytes; the last is whole.
+        let earlier = mock.requests().len();
+        mock.rule(on("GET", "/blobs/").first(1), Act::Cut(k));
+        assert_eq!(
+            layer(&mock, &sample, &mut client).await,
+            None,
+            "cut after {k}"
+        );
+        let asked = mock.requests().len() - earlier;
+        assert_eq!(asked, if k == SMALL { 1 } else { 2 }, "cut after {k}");
+    }
+}
