@@ -15,7 +15,7 @@ mod scene;
 mod trace;
 
 use scene::{Kind, Scene};
-use trace::{Point, points};
+use trace::{Point, points, points_with_lines};
 
 /// What is made to fail: what a full disk, a broken one, rights, too many open files and a signal say.
 const ERRORS: [&str; 5] = ["ENOSPC", "EIO", "EACCES", "EMFILE", "EINTR"];
@@ -75,6 +75,34 @@ fn killed(scene: &Scene) {
     );
 }
 
+/// Reads from the calls of an operation that nothing is put in its place before it is on disk, and that the place itself is
+/// on disk in the end: a power cut finds the old or the new one too.
+fn settled(scene: &Scene) {
+    let trace = scene.trace();
+    let (mut unwritten, mut unsettled, mut placed) = (None, None, 0);
+    for (point, line) in points_with_lines(&trace) {
+        match &*point.call {
+            "fsync" | "fdatasync" | "syncfs" => (unwritten, unsettled) = (None, None),
+            "rename" | "renameat" | "renameat2" | "link" | "linkat" => {
+                let what = format!("{}: {line}\nis not on disk: {unwritten:?}", scene.name);
+                assert_eq!(unwritten, None, "{what}");
+                unsettled = Some(line);
+                placed += 1;
+            }
+            // Taking away what was there before may be lost.
+            "unlink" | "unlinkat" | "rmdir" | "flock" => {}
+            _ if point.changes => unwritten = Some(line),
+            _ => {}
+        }
+    }
+    assert!(
+        placed > 0,
+        "{}: nothing was put in place\n{trace}",
+        scene.name
+    );
+    assert_eq!(unsettled, None, "{}: may be lost", scene.name);
+}
+
 /// Lets the calls of an operation fail.
 fn failed(scene: &Scene) {
     let seed = seed();
@@ -131,6 +159,11 @@ macro_rules! operations {
             #[test]
             fn killed_at_any_call_leaves_the_old_or_the_new() {
                 super::killed(&$scene);
+            }
+
+            #[test]
+            fn nothing_takes_its_place_before_it_is_on_disk() {
+                super::settled(&$scene);
             }
 
             #[test]

@@ -46,6 +46,11 @@ impl fmt::Display for Point {
 
 /// Reads the points from a trace, whose first line is the directory that they must be in.
 pub(super) fn points(trace: &str) -> impl Iterator<Item = Point> {
+    points_with_lines(trace).into_iter().map(|(point, _)| point)
+}
+
+/// Reads the points from a trace, each with its line.
+pub(super) fn points_with_lines(trace: &str) -> Vec<(Point, &str)> {
     let (work, lines) = trace.split_once('\n').unwrap();
     let mut counts = BTreeMap::new();
     let mut points = Vec::new();
@@ -71,13 +76,15 @@ pub(super) fn points(trace: &str) -> impl Iterator<Item = Point> {
                 .contains(&format!("<{work}")),
         };
         if inside {
-            points.push(Point {
+            let changes = call != "flock" && (call != "openat" || rest.contains("O_CREAT"));
+            let point = Point {
                 call: call.to_owned(),
                 nth: *nth,
-                changes: call != "flock" && (call != "openat" || rest.contains("O_CREAT")),
-            });
+                changes,
+            };
+            points.push((point, line));
         }
     }
     assert!(points.len() > 5, "too few calls:\n{trace}");
-    points.into_iter()
+    points
 }
