@@ -10,9 +10,14 @@ mod duplicates;
 mod faults;
 mod files;
 mod identity;
+mod images;
 mod kustomize;
 mod layout;
+mod links;
 mod metadata;
+mod object_sizes;
+mod removed;
+mod selectors;
 mod sizes;
 mod strings;
 mod template;
@@ -28,12 +33,14 @@ use crate::metadata::{Mediatype, Metadata};
 use crate::objects::Summary;
 use crate::oci::Annotations;
 use crate::progress::Progress;
+use crate::version::KubernetesVersion;
 
 pub use checks::{CHECKS, Check, Family, check, is_object_code};
 pub use versions::MinOperatorVersion;
 
 use checks::Run;
 use context::Context;
+use links::Links;
 
 /// How to look at the files.
 #[derive(Debug, Clone)]
@@ -44,6 +51,8 @@ pub struct Options {
     pub mediatype: Mediatype,
     /// For a source: what comes to its metadata when it is packed, and counts as if it stood there.
     pub additions: Option<Annotations>,
+    /// The version of the cluster that the objects are meant for, if it is known.
+    pub kubernetes_version: Option<KubernetesVersion>,
     /// How many files are checked at a time; the answer does not depend on it.
     pub threads: NonZeroUsize,
     /// Is told how many files are checked.
@@ -57,6 +66,7 @@ impl Default for Options {
             needs_metadata: false,
             mediatype: Mediatype::Manifests,
             additions: None,
+            kubernetes_version: None,
             threads: NonZeroUsize::MIN,
             progress: Progress::NONE,
         }
@@ -98,10 +108,12 @@ pub fn validate(files: &Files, limits: &Limits, options: &Options) -> Result<Rep
     }
     let mut objects = Vec::new();
     let mut minimums = Vec::new();
+    let mut links = Links::default();
     for file in files::check_all(&context, options)? {
         findings.extend(file.findings);
         objects.extend(file.objects);
         minimums.extend(file.minimum);
+        links.append(file.links);
     }
     if context.has_too_many_objects() {
         objects.clear();
@@ -109,6 +121,7 @@ pub fn validate(files: &Files, limits: &Limits, options: &Options) -> Result<Rep
     let whole = Whole {
         has_errors: finding::has_errors(&findings),
         objects: &objects,
+        links,
         min_operator_version: versions::highest(minimums),
     };
     for check in CHECKS {
@@ -133,6 +146,7 @@ struct Whole<'a> {
     /// Whether an error was found before.
     has_errors: bool,
     objects: &'a [Summary],
+    links: Links,
     min_operator_version: Option<MinOperatorVersion>,
 }
 

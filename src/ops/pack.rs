@@ -61,14 +61,12 @@ pub fn pack(source: &Path, request: &PackRequest, spool: &mut Spool) -> Result<P
 /// Packs what was read already.
 pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> Result<Packed> {
     let limits = &request.image.limits;
-    let threads = NonZeroUsize::new(request.image.threads).unwrap_or(NonZeroUsize::MIN);
-    let report = check(
-        &source,
-        &request.identity,
-        limits,
-        threads,
-        &request.progress,
-    )?;
+    let options = validate::Options {
+        threads: NonZeroUsize::new(request.image.threads).unwrap_or(NonZeroUsize::MIN),
+        progress: request.progress.clone(),
+        ..validate::Options::default()
+    };
+    let report = check(&source, &request.identity, limits, &options)?;
     let refused = |finding: &Finding| {
         finding.severity == Severity::Error
             && !(request.allow_invalid && validate::is_object_code(finding.code))
@@ -118,16 +116,13 @@ pub fn check(
     source: &Source,
     identity: &Identity,
     limits: &Limits,
-    threads: NonZeroUsize,
-    progress: &Progress,
+    options: &validate::Options,
 ) -> Result<Report> {
     let files = &source.files;
     let file = metadata_file(files)?;
     let mut options = validate::Options {
         needs_metadata: true,
-        threads,
-        progress: progress.clone(),
-        ..validate::Options::default()
+        ..options.clone()
     };
     let highest = match &identity.min_operator_version {
         None if asks_for_operator(files)? => validate::validate(files, limits, &options)?

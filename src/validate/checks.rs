@@ -8,8 +8,8 @@ use crate::path::BundlePath;
 use super::context::Context;
 use super::files::File;
 use super::{
-    Whole, credentials, duplicates, faults, identity, kustomize, layout, sizes, strings, template,
-    versions,
+    Whole, credentials, duplicates, faults, identity, images, kustomize, layout, links,
+    object_sizes, removed, selectors, sizes, strings, template, versions,
 };
 
 /// What a check is about, which decides what `pack` makes of its errors.
@@ -146,6 +146,17 @@ pub const CHECKS: &[Check] = &[
     row("too-many-objects", Family::Object, Run::Whole(duplicates::too_many), "A bundle has more objects than its ceiling."),
     row("object-min-operator-version", Family::Object, Run::Object(versions::of_object), "An object asks for something that is no version of the operator."),
     row("unquoted", Family::Object, Run::Object(strings::unquoted), "A word or number without quotes stands where a string must be."),
+    row("api-removed", Family::Object, Run::Object(removed::removed), "An object has an API version that a cluster does not serve."),
+    row("api-deprecated", Family::Object, Run::Object(removed::deprecated), "An object has an API version that a later cluster does not serve."),
+    row("selector-mismatch", Family::Object, Run::Object(selectors::own_pods), "A workload does not select its own pods."),
+    row("selector-nothing", Family::Object, Run::Whole(links::selections), "A selector matches no pod of the bundle."),
+    row("service-not-found", Family::Object, Run::Whole(links::services), "An object names a Service that is not in the bundle."),
+    row("namespace-not-found", Family::Object, Run::Whole(links::namespaces), "Objects are in a namespace that is not in the bundle."),
+    row("image-tag", Family::Object, Run::Object(images::tag), "An image has neither a digest nor a tag that stays."),
+    row("size-data", Family::Object, Run::Object(object_sizes::data), "A ConfigMap or Secret holds more than an API server takes."),
+    row("size-annotations", Family::Object, Run::Object(object_sizes::annotations), "The annotations of an object are more than an API server takes."),
+    row("size-object", Family::Object, Run::Object(object_sizes::request), "An object is larger than an API server takes."),
+    row("size-kubectl-apply", Consumer, Run::Object(object_sizes::last_applied), "An object is larger than `kubectl apply` takes on the client's side."),
     row("size-argo-cd", Consumer, Run::Whole(sizes::argo_cd), "The bundle is larger than Argo CD takes by default."),
     row("size-olm", Consumer, Run::Again(sizes::olm), "The bundle is larger than OLM can unpack."),
 ];

@@ -11,6 +11,7 @@ use crate::limits::{Ceiling, Limits};
 use crate::metadata::{Mediatype, Metadata};
 use crate::oci::Annotations;
 use crate::path::BundlePath;
+use crate::version::KubernetesVersion;
 
 use super::{Options, metadata};
 
@@ -26,6 +27,8 @@ pub(super) struct Context<'a> {
     pub(super) metadata: Option<Metadata>,
     /// The keys and values, as far as they can be read at all.
     pub(super) annotations: Annotations,
+    /// The version of the cluster that was asked about.
+    pub(super) kubernetes_version: Option<KubernetesVersion>,
     /// How many objects have been read.
     pub(super) objects: AtomicU64,
     /// The line of each key.
@@ -48,6 +51,7 @@ impl<'a> Context<'a> {
             has_placeholders: read.has_placeholders,
             metadata: read.metadata,
             annotations: read.annotations,
+            kubernetes_version: options.kubernetes_version,
             objects: AtomicU64::new(0),
             lines: read.lines,
         })

@@ -15,6 +15,7 @@ use crate::sensitive;
 use super::checks::{CHECKS, Run};
 use super::context::{Context, is_manifest_name};
 use super::layout::is_leftover;
+use super::links::Links;
 use super::template::Actions;
 use super::{MinOperatorVersion, Options, faults, versions};
 
@@ -28,6 +29,7 @@ pub(super) struct Checked {
     pub(super) objects: Vec<Summary>,
     /// The highest version of the operator that an object in it asks for.
     pub(super) minimum: Option<MinOperatorVersion>,
+    pub(super) links: Links,
 }
 
 /// A file that is being checked.
@@ -148,6 +150,7 @@ fn check_entry(context: &Context<'_>, path: &BundlePath, entry: &Entry, checked:
         let before = context.objects.fetch_add(1, Ordering::Relaxed);
         if before < context.limits[Ceiling::Objects] {
             checked.objects.push(object.summary(path));
+            checked.links.note(path, object);
         }
     }
 }
@@ -180,11 +183,11 @@ impl Tally {
     }
 
     /// Says how many were dropped.
-    pub(super) fn finish(self, path: &BundlePath, findings: &mut Vec<Finding>) {
+    pub(super) fn finish(self, path: impl std::fmt::Display, findings: &mut Vec<Finding>) {
         for ((code, severity), count) in self.counts {
             if let Some(more @ 1..) = count.checked_sub(SAME_CODE_MAX) {
                 let message = format!("{more} more findings of this kind in this file");
-                findings.push(Finding::new(severity, code, message).at(path, 0));
+                findings.push(Finding::new(severity, code, message).at(&path, 0));
             }
         }
     }

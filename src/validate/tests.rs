@@ -5,6 +5,8 @@ use crate::content::Content;
 use crate::finding::Severity;
 use crate::limits::Ceiling;
 
+mod objects;
+
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
 
 fn files(list: &[(&str, &str)]) -> Files {
@@ -143,7 +145,11 @@ fn what_one_consumer_refuses_is_a_warning_that_names_it() {
     let plain = csv.replace("operators.coreos.com", "example.org");
     for (text, expected) in [(&plain, None), (&csv, Some(":0 size-olm"))] {
         let found = found(&[("manifests/a.yaml", text)]);
-        assert_eq!(found.first().map(String::as_str), expected);
+        let found: Vec<_> = found
+            .iter()
+            .filter(|found| found.starts_with(":0"))
+            .collect();
+        assert_eq!(found, Vec::from_iter(expected));
     }
     let comment = format!("# {}\n", "x".repeat(5_000_000));
     let large = format!("{comment}{CONFIG_MAP}");
@@ -371,11 +377,12 @@ fn words_that_no_api_server_takes_are_reported() {
 
 #[test]
 fn the_same_object_is_found_in_other_versions_files_and_lists() {
-    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: x}\n";
-    let older = deployment.replace("apps/v1", "apps/v1beta1");
-    let elsewhere = deployment.replace("namespace: x", "namespace: z");
+    let deployment =
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: default}\n";
+    let older = deployment.replace("apps/v1", "apps/v2");
+    let elsewhere = deployment.replace("namespace: default", "namespace: kube-system");
     let list = format!(
-        "apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a, namespace: x}}}}\n---\n{elsewhere}"
+        "apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a, namespace: default}}}}\n---\n{elsewhere}"
     );
     let sample = [
         ("manifests/a.yaml", deployment),

@@ -12,6 +12,7 @@ use manifest_bundle::ops::open::{self, Place};
 use manifest_bundle::ops::pack;
 use manifest_bundle::reference::Location;
 use manifest_bundle::validate::{self, Options, Report};
+use manifest_bundle::version::KubernetesVersion;
 use manifest_bundle::{Kind, Result};
 use serde_json::json;
 
@@ -29,11 +30,15 @@ use crate::settings::Settings;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   bundle validate etcd/
+  bundle validate etcd/ --kubernetes-version 1.33
   bundle validate ghcr.io/team/etcd:3.5.0 --format json")]
 pub(crate) struct Args {
     /// A directory, a file, an archive, oci:DIR[:NAME], a registry reference, or `-`
     #[arg(value_name = "SRC", value_parser = word::<Location>)]
     pub(super) source: Location,
+    /// The version of the cluster: API versions that it does not serve are errors
+    #[arg(long, value_name = "VERSION", value_parser = word::<KubernetesVersion>, help_heading = "Checks")]
+    kubernetes_version: Option<KubernetesVersion>,
     #[command(flatten)]
     pack: PackArgs,
     #[command(flatten)]
@@ -87,6 +92,7 @@ async fn report(args: &Args, settings: &Settings) -> Result<Report> {
     let threads = NonZeroUsize::new(settings.threads).unwrap_or(NonZeroUsize::MIN);
     let options = Options {
         needs_metadata: false,
+        kubernetes_version: args.kubernetes_version,
         threads,
         progress: settings.talk.steps(),
         ..Options::default()
@@ -157,8 +163,7 @@ fn of_source(
     // Objects alone may be checked too; whatever says that they are a bundle makes them one that `pack` would make.
     let identity = args.pack.identity.identity()?;
     if source.declared || identity != Identity::default() {
-        let (limits, progress) = (&settings.limits, &options.progress);
-        return pack::check(source, &identity, limits, options.threads, progress);
+        return pack::check(source, &identity, &settings.limits, options);
     }
     pack::check_with(source, &settings.limits, options)
 }
