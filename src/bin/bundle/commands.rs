@@ -5,6 +5,7 @@ mod channel;
 mod completion;
 mod contents;
 mod copy;
+mod diff;
 mod init;
 mod inspect;
 mod kdp;
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     Unpack(unpack::Args),
     Copy(copy::Args),
     Inspect(inspect::Args),
+    Diff(diff::Args),
     Validate(validate::Args),
     Render(render::Args),
     Verify(verify::Args),
@@ -69,6 +71,7 @@ impl Command {
             Self::Pull(args) => &args.transfer,
             Self::Copy(args) => &args.transfer,
             Self::Inspect(args) => &args.transfer,
+            Self::Diff(args) => &args.transfer,
             Self::Validate(args) => &args.transfer,
             Self::Render(args) => &args.transfer,
             Self::Verify(args) => &args.transfer,
@@ -96,6 +99,7 @@ impl Command {
             Self::Pull(args) => Some(args.source.to_string()),
             Self::Copy(args) => Some(format!("{} to {}", args.source, args.destination)),
             Self::Inspect(args) => Some(args.source.to_string()),
+            Self::Diff(args) => Some(format!("{} and {}", args.old, args.new)),
             Self::Validate(args) => Some(args.source.to_string()),
             Self::Render(args) => Some(args.source.to_string()),
             Self::Verify(args) => Some(args.source.to_string()),
@@ -116,6 +120,7 @@ impl Command {
             Self::Unpack(args) => unpack::run(&args, settings).await,
             Self::Copy(args) => copy::run(&args, settings).await,
             Self::Inspect(args) => inspect::run(&args, settings).await,
+            Self::Diff(args) => diff::run(&args, settings).await,
             Self::Validate(args) => validate::run(&args, settings).await,
             Self::Render(args) => render::run(&args, settings).await,
             Self::Verify(args) => verify::run(&args, settings).await,

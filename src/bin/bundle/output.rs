@@ -102,7 +102,7 @@ pub(crate) fn ascii_safe(text: &str) -> String {
 }
 
 /// Writes a value as block YAML; every string is double-quoted, which is what JSON strings are in YAML.
-fn yaml(value: &Value, indent: usize) -> String {
+pub(crate) fn yaml(value: &Value, indent: usize) -> String {
     let pad = " ".repeat(indent);
     let lines: Vec<String> = match value {
         Value::Object(members) if !members.is_empty() => members

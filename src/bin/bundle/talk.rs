@@ -49,6 +49,11 @@ impl Talk {
         }
     }
 
+    /// Tells whether nothing shall be said.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.inner.quiet
+    }
+
     /// Says a line, unless nothing shall be said.
     pub(crate) fn say(&self, line: impl AsRef<str>) {
         if !self.inner.quiet {

@@ -2,6 +2,7 @@
 
 use crate::escape::shown;
 use crate::objects::Object;
+use crate::removed_apis;
 use crate::yaml::{Node, Value};
 
 use super::super::crds::is_true;
@@ -43,6 +44,7 @@ const DEFAULTS: &[(&str, &str, &str)] = &[
 
 /// Compares two states of an object.
 pub(super) fn compare(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
+    removed_api(old, new, found);
     // An object with a generated name is a new one each time.
     if old.has_generated_name {
         return;
@@ -68,6 +70,23 @@ pub(super) fn compare(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
             "ConfigMap" | "Secret" => content(old, new, found),
             _ => {}
         }
+    }
+}
+
+/// Looks whether the object is now of a version that no release serves any more.
+fn removed_api(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
+    let (before, after) = (old.api_version(), new.api_version());
+    let gone = removed_apis::removed_api(&after, &new.id.kind).filter(|_| before != after);
+    if let Some(gone) = gone {
+        let message = format!(
+            "`{}` is removed in Kubernetes {}",
+            gone.api_version, gone.removed_in
+        );
+        let line = new
+            .node
+            .get("apiVersion")
+            .map_or(new.line, |node| node.line);
+        note("api-removed", "apiVersion", line, message, found);
     }
 }
 

@@ -1,0 +1,134 @@
+//! `bundle diff`: what differs between two bundles, and what of it breaks somebody.
+
+mod data;
+mod text;
+
+use std::io::IsTerminal as _;
+
+use anstream::{AutoStream, ColorChoice};
+use manifest_bundle::bundle;
+use manifest_bundle::diff::{self, Diff, Side};
+use manifest_bundle::escape::shown_lines;
+use manifest_bundle::expectation::Expectations;
+use manifest_bundle::reference::Location;
+use manifest_bundle::{Error, Result};
+
+use super::contents::{self, Contents};
+use crate::args::{AccessArgs, Format, FromArgs, ToArgs, TransferArgs, word};
+use crate::output::Answer;
+use crate::report::{self, counted};
+use crate::settings::Settings;
+
+/// Show what differs between two bundles, object by object
+///
+/// The order of documents and keys, quotes, comments and the names of files do not matter. What a Secret holds is never shown.
+/// Changes that may break those who use the bundle are marked with `!`.
+/// Exit 0: no difference; 1: some; 2 and more: they could not be compared.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle diff ghcr.io/team/etcd:3.5.0 ghcr.io/team/etcd:3.6.0
+  bundle diff ghcr.io/team/etcd:3.5.0 etcd/ --breaking
+  kustomize build . | bundle diff ghcr.io/team/etcd:3.5.0 -")]
+pub(crate) struct Args {
+    /// The old side: a directory, a file, an archive, oci:DIR[:NAME], a registry reference, or `-`
+    #[arg(value_name = "OLD", value_parser = word::<Location>)]
+    pub(super) old: Location,
+    /// The new side, likewise
+    #[arg(value_name = "NEW", value_parser = word::<Location>)]
+    pub(super) new: Location,
+    /// Show breaking changes only; exit 1 only if there are some
+    #[arg(long)]
+    breaking: bool,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    from: FromArgs,
+    #[command(flatten)]
+    to: ToArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    if matches!((&args.old, &args.new), (Location::Stream, Location::Stream)) {
+        return Err(Error::usage("`-` can be one side only"));
+    }
+    let both = args.access.access();
+    let flags = [args.from.access(), args.to.access()].map(|own| own.or(&both));
+    let mut sides = Vec::new();
+    for (location, flags) in [&args.old, &args.new].into_iter().zip(&flags) {
+        let reach = settings.reach(flags)?;
+        let read = contents::read(location, Expectations::default(), &reach, settings);
+        sides.push(read.await?);
+    }
+    let (Some(new), Some(old)) = (sides.pop(), sides.pop()) else {
+        return Err(Error::usage("there are not two sides"));
+    };
+    let progress = settings.talk.work("comparing");
+    let found = diff::diff(&side(&old), &side(&new), &settings.limits)?;
+    drop(progress);
+    for line in report::findings(&found.notes) {
+        settings.talk.say(line);
+    }
+    Ok(answer(args, &found, settings))
+}
+
+/// Takes the metadata from where they are: in a file, or in the image alone.
+fn side(contents: &Contents) -> Side<'_> {
+    let metadata = contents.metadata.as_ref();
+    Side {
+        files: &contents.files,
+        annotations: metadata
+            .filter(|_| !bundle::has_metadata(&contents.files))
+            .map(|metadata| &metadata.annotations),
+    }
+}
+
+fn answer(args: &Args, found: &Diff, settings: &Settings) -> Answer {
+    let breaking = found.breaking().count();
+    let value = data::of(args, found);
+    let lines = if args.breaking {
+        text::breaking(found)
+    } else {
+        text::of(args, found)
+    };
+    let mut answer = Answer::new("", value);
+    if !settings.talk.is_quiet() {
+        answer.text = shown_lines(&lines.join("\n"));
+        let is_coloured = settings.format == Format::Text
+            && std::io::stdout().is_terminal()
+            && AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
+        if is_coloured {
+            answer.text = text::coloured(&answer.text);
+            answer.verbatim = true;
+        }
+    }
+    let differs = if args.breaking {
+        breaking > 0
+    } else {
+        !found.is_empty()
+    };
+    answer.code = u8::from(differs);
+    answer.closing = settings.talk.closing(closing(found, breaking));
+    answer
+}
+
+/// Says how much differs.
+fn closing(found: &Diff, breaking: usize) -> String {
+    let count = |old: bool, new: bool| {
+        let changes = found.changes.iter();
+        changes
+            .filter(|change| change.old.is_some() == old && change.new.is_some() == new)
+            .count()
+    };
+    if found.is_empty() {
+        return "no difference".to_owned();
+    }
+    format!(
+        "{} added, {} removed, {} changed; {}",
+        count(false, true),
+        count(true, false),
+        count(true, true),
+        counted(breaking, "breaking change")
+    )
+}

@@ -1,0 +1,112 @@
+//! The answer of `diff` for machines.
+
+use manifest_bundle::diff::{
+    Breaking, Change, CrdVersion, Diff, Field, FieldChange, Grant, Place, Subject,
+};
+use serde_json::{Value, json};
+
+use super::Args;
+
+/// Returns the whole comparison.
+pub(super) fn of(args: &Args, found: &Diff) -> Value {
+    let changes: Vec<Value> = found
+        .changes
+        .iter()
+        .filter(|change| !args.breaking || !change.breaking.is_empty())
+        .map(change)
+        .collect();
+    json!({
+        "old": args.old.to_string(),
+        "new": args.new.to_string(),
+        "same": found.is_empty(),
+        "breaking": found.breaking().count(),
+        "metadata": found.metadata.iter().map(|m| json!({ "key": m.key, "old": m.old, "new": m.new })).collect::<Vec<_>>(),
+        "images": { "added": found.images_added, "removed": found.images_removed },
+        "grants": found.grants.iter().map(|one| json!({
+            "kind": one.role.kind,
+            "namespace": one.role.namespace,
+            "name": one.role.name,
+            "gained": one.gained.iter().map(grant).collect::<Vec<_>>(),
+            "lost": one.lost.iter().map(grant).collect::<Vec<_>>(),
+            "tooLarge": one.is_too_large,
+        })).collect::<Vec<_>>(),
+        "crds": found.crds.iter().map(|one| json!({ "name": one.name, "old": versions(&one.old), "new": versions(&one.new) })).collect::<Vec<_>>(),
+        "changes": changes,
+        "notes": found.notes.iter().map(crate::report::finding).collect::<Vec<_>>(),
+    })
+}
+
+fn grant(one: &Grant) -> Value {
+    let is_path = one.group.is_none();
+    json!({
+        "apiGroup": one.group,
+        "resource": (!is_path).then_some(&one.resource),
+        "resourceName": one.name,
+        "path": is_path.then_some(&one.resource),
+        "verbs": one.verbs,
+    })
+}
+
+fn versions(all: &[CrdVersion]) -> Vec<Value> {
+    let version = |one: &CrdVersion| json!({ "name": one.name, "served": one.served, "storage": one.storage });
+    all.iter().map(version).collect()
+}
+
+fn change(change: &Change) -> Value {
+    let object = match &change.subject {
+        Subject::Object(id) => Some(id),
+        Subject::Document(..) | Subject::File(_) => None,
+    };
+    let what = match (&change.old, &change.new) {
+        (None, _) => "added",
+        (_, None) => "removed",
+        _ => "changed",
+    };
+    json!({
+        "change": what,
+        "group": object.map(|id| &id.group),
+        "kind": object.map(|id| &id.kind),
+        "namespace": object.and_then(|id| id.namespace.as_ref()),
+        "name": object.map(|id| &id.name),
+        "old": change.old.as_ref().map(place),
+        "new": change.new.as_ref().map(place),
+        "fields": change.fields.iter().map(field).collect::<Vec<_>>(),
+        "breaking": change.breaking.iter().map(breaking).collect::<Vec<_>>(),
+    })
+}
+
+fn place(place: &Place) -> Value {
+    json!({
+        "apiVersion": place.api_version,
+        "file": place.file.as_str(),
+        "line": (place.line > 0).then_some(place.line),
+    })
+}
+
+fn field(field: &Field) -> Value {
+    let what = match field.change {
+        FieldChange::Added => "added",
+        FieldChange::Removed => "removed",
+        FieldChange::Changed => "changed",
+        FieldChange::Reordered => "reordered",
+    };
+    json!({
+        "path": field.path.to_string(),
+        "change": what,
+        "old": field.old,
+        "new": field.new,
+        "hidden": field.hidden,
+        "oldLine": (field.old_line > 0).then_some(field.old_line),
+        "newLine": (field.new_line > 0).then_some(field.new_line),
+    })
+}
+
+fn breaking(one: &Breaking) -> Value {
+    json!({
+        "rule": one.rule,
+        "path": one.path.to_string(),
+        "message": one.message,
+        "certain": one.certain,
+        "line": (one.line > 0).then_some(one.line),
+    })
+}

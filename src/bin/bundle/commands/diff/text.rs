@@ -1,0 +1,271 @@
+//! The answer of `diff` for people: every line begins with what it is about, as in a unified diff.
+
+use std::fmt::Write as _;
+
+use manifest_bundle::diff::{
+    Breaking, Change, CrdVersion, Diff, Field, FieldChange, Grant, HIDDEN, Place, Subject,
+};
+use manifest_bundle::escape::shown;
+use serde_json::Value;
+
+use super::Args;
+use crate::output::yaml;
+
+/// How many lines of a value are shown.
+const LINES: usize = 20;
+
+/// Shows everything.
+pub(super) fn of(args: &Args, found: &Diff) -> Vec<String> {
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![format!("--- {}", args.old), format!("+++ {}", args.new)];
+    if !found.metadata.is_empty() {
+        lines.push("  metadata".to_owned());
+        for one in &found.metadata {
+            let sides = [(&one.old, '-'), (&one.new, '+')];
+            let known = sides
+                .into_iter()
+                .filter_map(|(value, mark)| Some((value.as_ref()?, mark)));
+            lines
+                .extend(known.map(|(value, mark)| {
+                    format!("{mark}   {}: {}", shown(&one.key), shown(value))
+                }));
+        }
+    }
+    if !found.images_added.is_empty() || !found.images_removed.is_empty() {
+        lines.push("  images".to_owned());
+        lines.extend(
+            found
+                .images_removed
+                .iter()
+                .map(|image| format!("-   {}", shown(image))),
+        );
+        lines.extend(
+            found
+                .images_added
+                .iter()
+                .map(|image| format!("+   {}", shown(image))),
+        );
+    }
+    for one in &found.grants {
+        lines.push(format!("  {} may", shown(&one.role.to_string())));
+        if one.is_too_large {
+            lines.push("~   too many things to list here".to_owned());
+        }
+        lines.extend(
+            one.lost
+                .iter()
+                .map(|grant| format!("-   {}", allowed(grant))),
+        );
+        lines.extend(
+            one.gained
+                .iter()
+                .map(|grant| format!("+   {}", allowed(grant))),
+        );
+    }
+    for one in &found.crds {
+        lines.push(format!("  versions of {}", shown(&one.name)));
+        let gone = |these: &[CrdVersion], those: &[CrdVersion], mark: char| -> Vec<String> {
+            let differing = these.iter().filter(|version| !those.contains(version));
+            differing
+                .map(|version| format!("{mark}   {}", of_version(version)))
+                .collect()
+        };
+        lines.extend(gone(&one.old, &one.new, '-'));
+        lines.extend(gone(&one.new, &one.old, '+'));
+    }
+    for change in &found.changes {
+        lines.push(heading(change));
+        lines.extend(
+            change
+                .breaking
+                .iter()
+                .map(|one| format!("!   {}", sentence(one))),
+        );
+        for field in &change.fields {
+            lines.extend(of_field(field));
+        }
+    }
+    lines
+}
+
+/// Shows breaking changes only.
+pub(super) fn breaking(found: &Diff) -> Vec<String> {
+    let mut lines = Vec::new();
+    for change in found
+        .changes
+        .iter()
+        .filter(|change| !change.breaking.is_empty())
+    {
+        lines.push(heading(change));
+        lines.extend(
+            change
+                .breaking
+                .iter()
+                .map(|one| format!("!   {}", sentence(one))),
+        );
+    }
+    lines
+}
+
+/// Colours lines that are safe to show by what they begin with.
+pub(super) fn coloured(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line
+            .strip_suffix('\n')
+            .map_or((line, ""), |line| (line, "\n"));
+        let colour = match line.as_bytes() {
+            [b'-', b'-', ..] | [b'+', b'+', ..] => "1",
+            [b'-', ..] => "31",
+            [b'+', ..] => "32",
+            [b'~', ..] => "33",
+            [b'!', ..] => "1;31",
+            [b'@', ..] => "36",
+            _ => "",
+        };
+        // Writing to a string cannot fail.
+        let _ = if colour.is_empty() || line.is_empty() {
+            write!(out, "{line}{end}")
+        } else {
+            write!(out, "\u{1b}[{colour}m{line}\u{1b}[0m{end}")
+        };
+    }
+    out
+}
+
+fn sentence(one: &Breaking) -> String {
+    let doubt = if one.certain { "" } else { "may break: " };
+    let path = one.path.to_string();
+    // The path of a schema is long, and its sentences name the field.
+    let place = if path.is_empty() || one.rule.starts_with("crd-") {
+        String::new()
+    } else {
+        format!("{}: ", shown(&path))
+    };
+    format!("{doubt}{place}{} [{}]", one.message, one.rule)
+}
+
+fn heading(change: &Change) -> String {
+    let name = match &change.subject {
+        Subject::Object(id) => shown(&id.to_string()),
+        Subject::Document(file, place) => format!(
+            "document {} in {}",
+            place.saturating_add(1),
+            shown(file.as_str())
+        ),
+        Subject::File(file) => format!("file {}", shown(file.as_str())),
+    };
+    let place = |place: &Place| match place.line {
+        0 => shown(place.file.as_str()),
+        line => format!("{}:{line}", shown(place.file.as_str())),
+    };
+    let (mark, place) = match (&change.old, &change.new) {
+        (Some(old), Some(new)) if old.file == new.file && old.line == new.line => ('~', place(new)),
+        (Some(old), Some(new)) => ('~', format!("{} → {}", place(old), place(new))),
+        (Some(old), None) => ('-', place(old)),
+        (None, Some(new)) => ('+', place(new)),
+        (None, None) => ('~', String::new()),
+    };
+    match &change.subject {
+        Subject::File(_) => format!("{mark} {name}"),
+        _ => format!("{mark} {name}  ({place})"),
+    }
+}
+
+fn of_field(field: &Field) -> Vec<String> {
+    let path = shown(&field.path.to_string());
+    match field.change {
+        FieldChange::Reordered => {
+            let items = |value: &Value| {
+                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                items
+                    .iter()
+                    .map(scalar)
+                    .map(Option::unwrap_or_default)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            vec![format!(
+                "~   {path}: another order: {} → {}",
+                items(&field.old),
+                items(&field.new)
+            )]
+        }
+        FieldChange::Added => of_value('+', &path, &field.new),
+        FieldChange::Removed => of_value('-', &path, &field.old),
+        FieldChange::Changed => match (scalar(&field.old), scalar(&field.new)) {
+            (Some(old), Some(new)) if old == HIDDEN && new == HIDDEN => {
+                vec![format!("~   {path}: differs {HIDDEN}")]
+            }
+            (Some(old), Some(new)) => vec![format!("~   {path}: {old} → {new}")],
+            _ => {
+                let mut lines = of_value('-', &path, &field.old);
+                lines.extend(of_value('+', &path, &field.new));
+                lines
+            }
+        },
+    }
+}
+
+/// Writes a value behind its path, on lines of its own where it is no scalar.
+fn of_value(mark: char, path: &str, value: &Value) -> Vec<String> {
+    if let Some(text) = scalar(value) {
+        return vec![format!("{mark}   {path}: {text}")];
+    }
+    let mut lines = vec![format!("{mark}   {path}:")];
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => yaml(other, 0).trim_start_matches('\n').to_owned(),
+    };
+    let count = text.lines().count();
+    lines.extend(
+        text.lines()
+            .take(LINES)
+            .map(|line| format!("{mark}     {}", shown(line))),
+    );
+    if count > LINES {
+        lines.push(format!(
+            "{mark}     … {} more lines; --format json has them",
+            count.saturating_sub(LINES)
+        ));
+    }
+    lines
+}
+
+/// Writes a value that takes one line.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if text.is_empty() => Some("\"\"".to_owned()),
+        Value::String(text) => (!text.contains('\n')).then(|| shown(text)),
+        Value::Array(items) => items.is_empty().then(|| "[]".to_owned()),
+        Value::Object(members) => members.is_empty().then(|| "{}".to_owned()),
+        other => Some(other.to_string()),
+    }
+}
+
+fn allowed(grant: &Grant) -> String {
+    let mut text = format!(
+        "{} {}",
+        shown(&grant.verbs.join(",")),
+        shown(&grant.resource)
+    );
+    if let Some(group) = grant.group.as_ref().filter(|group| !group.is_empty()) {
+        let _ = write!(text, ".{}", shown(group));
+    }
+    if let Some(name) = &grant.name {
+        let _ = write!(text, " named {}", shown(name));
+    }
+    text
+}
+
+fn of_version(version: &CrdVersion) -> String {
+    let served = if version.served {
+        "served"
+    } else {
+        "not served"
+    };
+    let storage = if version.storage { ", stored" } else { "" };
+    format!("{} ({served}{storage})", shown(&version.name))
+}
