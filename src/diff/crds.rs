@@ -32,7 +32,7 @@ pub(super) fn is_crd(id: &ObjectId) -> bool {
 
 /// A version of a definition and what holds for it.
 pub(super) struct Version<'n> {
-    pub(super) version: CrdVersion,
+    pub(super) says: CrdVersion,
     /// The schema, where there is one.
     pub(super) schema: Option<&'n Node>,
     /// The sub-resources, where there are some.
@@ -56,7 +56,7 @@ pub(super) fn versions(object: &Object) -> Vec<Version<'_>> {
         .iter()
         .filter_map(|node| {
             Some(Version {
-                version: CrdVersion {
+                says: CrdVersion {
                     name: node.get("name")?.as_str()?.to_owned(),
                     served: is_true(node.get("served")),
                     storage: is_true(node.get("storage")),
@@ -69,7 +69,7 @@ pub(super) fn versions(object: &Object) -> Vec<Version<'_>> {
         .collect();
     if let (true, Some(node)) = (versions.is_empty(), spec.get("version")) {
         versions.extend(node.as_str().map(|name| Version {
-            version: CrdVersion {
+            says: CrdVersion {
                 name: name.to_owned(),
                 served: true,
                 storage: true,
@@ -86,7 +86,7 @@ pub(super) fn versions(object: &Object) -> Vec<Version<'_>> {
 pub(super) fn compare(old: Option<&Object>, new: Option<&Object>) -> Option<CrdVersions> {
     let list = |object: Option<&Object>| -> Vec<CrdVersion> {
         let all = object.map(versions).unwrap_or_default();
-        all.into_iter().map(|one| one.version).collect()
+        all.into_iter().map(|one| one.says).collect()
     };
     let name = old.or(new)?.id.name.clone();
     let (old, new) = (list(old), list(new));

@@ -229,16 +229,16 @@ impl Index {
         self.faults.iter().map(|(_, digest)| digest)
     }
 
-    /// Returns a note for each object that is there twice.
-    pub(super) fn duplicates(&self, side: &str) -> Vec<Finding> {
-        let note = |(id, file, line): &(ObjectId, BundlePath, u32)| {
-            let message = format!(
-                "the {side} side has {} more than once",
-                shown(&id.to_string())
-            );
-            Finding::note("object-duplicate", message).at(file, *line)
+    /// Returns a note where objects are there more than once.
+    pub(super) fn duplicates(&self, side: &str) -> Option<Finding> {
+        let (id, file, line) = self.repeated.first()?;
+        let others = match self.repeated.len() {
+            1 => String::new(),
+            count => format!(", and {} others", count.saturating_sub(1)),
         };
-        self.repeated.iter().map(note).collect()
+        let id = shown(&id.to_string());
+        let message = format!("the {side} side has {id} more than once{others}");
+        Some(Finding::note("object-duplicate", message).at(file, *line))
     }
 }
 
@@ -254,16 +254,39 @@ pub(super) fn pairs<'a>(old: &'a Index, new: &'a Index) -> Vec<[Option<&'a Item>
     let mut pairs = Vec::new();
     for [mut old, mut new] in groups.into_values() {
         drop_equal(&mut old, &mut new);
-        let common = old.len().min(new.len());
-        let rest = (old.split_off(common), new.split_off(common));
-        pairs.extend(old.into_iter().zip(new).map(|(a, b)| [Some(a), Some(b)]));
-        pairs.extend(rest.0.into_iter().map(|a| [Some(a), None]));
-        pairs.extend(rest.1.into_iter().map(|b| [None, Some(b)]));
+        pair_up(old, new, &mut pairs);
     }
     drop_moved(&mut pairs);
     let place = |item: Option<&'a Item>| item.map(|item| (&item.file, &item.at));
     pairs.sort_by_key(|[a, b]| (place(*a), place(*b)));
     pairs
+}
+
+/// Pairs states of one thing: those in one file first, since a name that is there twice is mostly there for a variant.
+fn pair_up<'a>(old: Vec<&'a Item>, new: Vec<&'a Item>, pairs: &mut Vec<[Option<&'a Item>; 2]>) {
+    let mut by_file: BTreeMap<&BundlePath, Vec<&Item>> = BTreeMap::new();
+    for item in new.into_iter().rev() {
+        by_file.entry(&item.file).or_default().push(item);
+    }
+    let mut alone = Vec::new();
+    for item in old {
+        match by_file.get_mut(&item.file).and_then(Vec::pop) {
+            Some(other) => pairs.push([Some(item), Some(other)]),
+            None => alone.push(item),
+        }
+    }
+    let (mut olds, mut news) = (
+        alone.into_iter(),
+        by_file
+            .into_values()
+            .flat_map(|items| items.into_iter().rev()),
+    );
+    loop {
+        match (olds.next(), news.next()) {
+            (None, None) => break,
+            pair => pairs.push([pair.0, pair.1]),
+        }
+    }
 }
 
 /// Takes what is equal out of both lists, each as often as it is in both.

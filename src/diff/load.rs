@@ -76,28 +76,26 @@ impl<'a> Loader<'a> {
         let Some(content) = self.side.files.get(path) else {
             return Ok(());
         };
-        match at {
-            At::Document {
-                start,
-                end,
-                first_line,
-                ..
-            } => {
-                self.lines_before = first_line.saturating_sub(1);
-                let bytes = part(path, content, *start, *end)?;
-                for document in yaml::documents(&bytes, self.limits) {
-                    let document = document.map_err(|fault| changed(path).source(fault))?;
-                    let entries = objects::in_document(document.root, path.file_name());
-                    self.entries.extend(entries.into_iter().map(Some));
-                }
+        if let At::Document {
+            start,
+            end,
+            first_line,
+            ..
+        } = at
+        {
+            self.lines_before = first_line.saturating_sub(1);
+            let bytes = part(path, content, *start, *end)?;
+            for document in yaml::documents(&bytes, self.limits) {
+                let document = document.map_err(|fault| changed(path).source(fault))?;
+                let entries = objects::in_document(document.root, path.file_name());
+                self.entries.extend(entries.into_iter().map(Some));
             }
-            _ => {
-                self.lines_before = 0;
-                let (bytes, entries) = (bytes_of(path, content)?, &mut self.entries);
-                objects::read_template(path.file_name(), &bytes, self.limits, |entry| {
-                    entries.push(Some(entry));
-                });
-            }
+        } else {
+            self.lines_before = 0;
+            let (bytes, entries) = (bytes_of(path, content)?, &mut self.entries);
+            objects::read_template(path.file_name(), &bytes, self.limits, |entry| {
+                entries.push(Some(entry));
+            });
         }
         Ok(())
     }

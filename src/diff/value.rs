@@ -43,13 +43,14 @@ fn feed(node: &Node, hasher: &mut Hasher) {
         Value::Bool(value) => hasher.update(if *value { b"t" } else { b"f" }),
         Value::Int(value) => integer(i128::from(*value), hasher),
         Value::UInt(value) => integer(i128::from(*value), hasher),
-        Value::Float(value) => match whole(*value) {
-            Some(value) => integer(value, hasher),
-            None => {
+        Value::Float(value) => {
+            if let Some(value) = whole(*value) {
+                integer(value, hasher);
+            } else {
                 hasher.update(b"d");
                 hasher.update(&value.to_bits().to_be_bytes());
             }
-        },
+        }
         Value::String(value) => text(value, hasher),
         Value::Sequence(items) => {
             hasher.update(b"[");

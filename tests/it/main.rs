@@ -16,6 +16,7 @@ mod corpus;
 mod crash;
 mod credential_files;
 mod destinations;
+mod diff;
 mod faults;
 mod floors;
 mod harness;

@@ -52,14 +52,14 @@ pub(super) fn compare(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
                 && object.node.at(&["spec", "preserveUnknownFields"]).is_none()
     };
     let (old_versions, new_versions) = (versions(old), versions(new));
-    for before in old_versions.iter().filter(|one| one.version.served) {
-        let name = &before.version.name;
-        let Some(after) = new_versions.iter().find(|one| one.version.name == *name) else {
+    for before in old_versions.iter().filter(|one| one.says.served) {
+        let name = &before.says.name;
+        let Some(after) = new_versions.iter().find(|one| one.says.name == *name) else {
             let message = format!("version `{}` is removed", shown(name));
             found.push(at(name, "crd-version-removed", message, 0));
             continue;
         };
-        if after.version.served {
+        if after.says.served {
             subresources(before, after, found);
             schema::compare(before, after, [keeps(old), keeps(new)], found);
         } else {
@@ -70,8 +70,8 @@ pub(super) fn compare(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
     let stored = |versions: &[Version<'_>]| {
         versions
             .iter()
-            .find(|one| one.version.storage)
-            .map(|one| (one.version.name.clone(), one.line))
+            .find(|one| one.says.storage)
+            .map(|one| (one.says.name.clone(), one.line))
     };
     if let (Some((before, _)), Some((after, line))) = (stored(&old_versions), stored(&new_versions))
         && before != after
@@ -95,7 +95,7 @@ fn subresources(old: &Version<'_>, new: &Version<'_>, found: &mut Vec<Breaking>)
         if has(old) && !has(new) {
             let message = format!("sub-resource `{name}` is removed");
             found.push(at(
-                &new.version.name,
+                &new.says.name,
                 "crd-subresource-removed",
                 message,
                 new.line,

@@ -18,7 +18,7 @@ pub(super) fn compare(
     found: &mut Vec<Breaking>,
 ) {
     let mut walk = Walk {
-        path: crd::path(&new.version.name),
+        path: crd::path(&new.says.name),
         field: String::new(),
         keeps_all: keeps[1],
         found,
