@@ -155,6 +155,7 @@ pub mod expectation;
 pub mod gzip;
 pub mod ignore;
 pub mod image;
+pub mod images;
 pub mod kdp;
 pub mod layer;
 pub mod metadata;

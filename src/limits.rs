@@ -99,6 +99,8 @@ ceilings! {
     YamlDepth = "yaml-depth", 64, false;
     /// Objects of a bundle.
     Objects = "objects", 100_000, true;
+    /// Images that the objects of a bundle name.
+    Images = "images", 10_000, true;
     /// Levels of nesting of a JSON document.
     JsonDepth = "json-depth", 64, false;
     /// Bytes of a token service's answer.

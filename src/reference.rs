@@ -257,7 +257,7 @@ impl FromStr for Repository {
 }
 
 /// A repository with, where given, a tag and a digest. Where both are given, the digest decides.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
     /// The repository.
     pub repository: Repository,

@@ -13,7 +13,7 @@ use super::{Entry, entries};
 /// What stands before and after the number of an action: characters of no meaning, which YAML takes in a word.
 const MARKS: [char; 2] = ['\u{e000}', '\u{e001}'];
 
-/// Reads what stands in a file of which the metadata says that an operator fills it, as [`entries`] does without faults.
+/// Reads what stands in a file of which the metadata says that an operator fills it, as [`entries`] does; a fault may come from the placeholders alone.
 ///
 /// Objects in which an action stood have [`super::Object::is_template`].
 pub fn read_template(file_name: &str, text: &[u8], limits: &Limits, mut each: impl FnMut(Entry)) {
@@ -24,7 +24,7 @@ pub fn read_template(file_name: &str, text: &[u8], limits: &Limits, mut each: im
     };
     for mut entry in entries(file_name, text, limits) {
         match &mut entry {
-            Entry::Fault(_) => continue,
+            Entry::Fault(_) => {}
             Entry::Other(other) => {
                 restore_node(&mut other.node, actions);
             }

@@ -202,6 +202,8 @@ a: [
     read_template("a.yaml", text.as_bytes(), &Limits::default(), |entry| {
         entries.push(entry);
     });
+    let faults = entries.extract_if(.., |entry| matches!(entry, Entry::Fault(_)));
+    assert_eq!(faults.count(), 1, "what is no YAML before it is filled");
     let objects: Vec<_> = entries
         .iter()
         .map(|entry| match entry {

@@ -18,6 +18,7 @@
 
 mod documents;
 mod edges;
+mod images;
 mod layers;
 mod names;
 mod packing;

@@ -21,6 +21,7 @@ mod faults;
 mod floors;
 mod harness;
 mod hostile;
+mod images;
 mod interrupts;
 mod kdp;
 mod laws;

@@ -6,6 +6,7 @@ mod completion;
 mod contents;
 mod copy;
 mod diff;
+mod images;
 mod init;
 mod inspect;
 mod kdp;
@@ -22,6 +23,7 @@ mod render;
 mod repository;
 mod resolve;
 mod source;
+mod source_files;
 mod tag;
 mod unpack;
 mod validate;
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Copy(copy::Args),
     Inspect(inspect::Args),
     Diff(diff::Args),
+    Images(images::Args),
     Validate(validate::Args),
     Render(render::Args),
     Verify(verify::Args),
@@ -72,6 +75,7 @@ impl Command {
             Self::Copy(args) => &args.transfer,
             Self::Inspect(args) => &args.transfer,
             Self::Diff(args) => &args.transfer,
+            Self::Images(args) => &args.transfer,
             Self::Validate(args) => &args.transfer,
             Self::Render(args) => &args.transfer,
             Self::Verify(args) => &args.transfer,
@@ -100,6 +104,7 @@ impl Command {
             Self::Copy(args) => Some(format!("{} to {}", args.source, args.destination)),
             Self::Inspect(args) => Some(args.source.to_string()),
             Self::Diff(args) => Some(format!("{} and {}", args.old, args.new)),
+            Self::Images(args) => Some(args.source.to_string()),
             Self::Validate(args) => Some(args.source.to_string()),
             Self::Render(args) => Some(args.source.to_string()),
             Self::Verify(args) => Some(args.source.to_string()),
@@ -121,6 +126,7 @@ impl Command {
             Self::Copy(args) => copy::run(&args, settings).await,
             Self::Inspect(args) => inspect::run(&args, settings).await,
             Self::Diff(args) => diff::run(&args, settings).await,
+            Self::Images(args) => images::run(&args, settings).await,
             Self::Validate(args) => validate::run(&args, settings).await,
             Self::Render(args) => render::run(&args, settings).await,
             Self::Verify(args) => verify::run(&args, settings).await,

@@ -7,6 +7,7 @@ use manifest_bundle::channel::Channel;
 use manifest_bundle::error::Error;
 use manifest_bundle::finding::Severity;
 use manifest_bundle::image::identify;
+use manifest_bundle::images::{self, ContainerImage, Grade};
 use manifest_bundle::kdp;
 use manifest_bundle::limits::Limits;
 use manifest_bundle::metadata::{self, Metadata, key};
@@ -36,6 +37,7 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
         ["json", "index", ..] => index(block, schemas),
         ["json", "config", how, ..] => config(block, how, schemas),
         ["yaml", "object", ..] => object(block),
+        ["yaml", "images", ..] => images(block),
         ["yaml", "annotations", ..] => annotations(block, schemas),
         ["yaml", "channel-file", ..] => channel_file(block),
         ["yaml", "rendered"] => rendered(block),
@@ -199,6 +201,29 @@ fn object(block: &Block) -> Result<(), String> {
         .map(|minimum| minimum.version.to_string());
     let wanted = block.value("min-operator-version");
     same("the version that is asked for", minimum.as_deref(), wanted)
+}
+
+/// Checks which images a document names: `certain=…`, `likely=…` and `unnamed=…`, as they are written.
+fn images(block: &Block) -> Result<(), String> {
+    let path = "manifests/example.yaml".parse().unwrap();
+    let files = Files::from([(path, block.text.clone().into_bytes().into())]);
+    let found = images::collect(&files, &Limits::default()).map_err(|e| e.to_string())?;
+    if let Some(unread) = found.unread.first() {
+        return Err(format!("line {}: {}", unread.line, unread.why));
+    }
+    for grade in [Grade::Certain, Grade::Likely] {
+        let of_grade = found.images.iter().filter(|image| image.grade == grade);
+        let written: Vec<&str> = of_grade.map(ContainerImage::written).collect();
+        let wanted = block.value(grade.name()).unwrap_or_default();
+        same(grade.name(), written.join(","), wanted.to_owned())?;
+    }
+    let unnamed = found.unnamed.iter().map(|one| one.place.written.as_str());
+    let wanted = block.value("unnamed").unwrap_or_default();
+    same(
+        "unnamed",
+        unnamed.collect::<Vec<_>>().join(","),
+        wanted.to_owned(),
+    )
 }
 
 /// Checks a manifest or index, by what a reader and the schema of what is written make of it.

@@ -3,6 +3,7 @@
 mod compatibility;
 mod directory;
 mod image;
+mod images;
 mod limits;
 mod metadata;
 mod order;
@@ -51,6 +52,11 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["The channel file lists", "The channel of `etcd` has"] => resolution::channel_file,
         ["Key of a channel", "On", "Required", "Is"] => return resolution::keys(table),
         ["Text from outside", "Shown as"] => security::shown_text,
+        ["Image", "In full"] => images::full_name,
+        ["No image", "Because"] => images::none,
+        ["Name", "Speaks of images"] => images::name,
+        ["API group", "Kind", "Field"] => return images::fields(table),
+        ["Group that only speaks of images"] => return images::spoken_of(table),
         ["Refused JSON", "Because"] => image::refused_json,
         ["Path", "Kind of refusal", "Because"] => image::path,
         ["Path", "Collides with"] => image::collision,

@@ -67,13 +67,32 @@ impl Record {
 
     /// Returns the JSON form where there is no bundle: the same keys, and only the repository is known.
     pub(super) fn nothing(store: &dyn Store) -> Value {
-        let mut value = Self::of_store(store, Digest::of(b""), None).value();
+        let mut value = Self::none();
         if let Some(members) = value.as_object_mut() {
-            for (key, member) in members {
-                if key != "repository" {
-                    *member = Value::Null;
-                }
-            }
+            let repository = store.repository().map(ToString::to_string);
+            members.insert("repository".into(), repository.into());
+        }
+        value
+    }
+
+    /// Returns the JSON form where nothing of it applies: every key is null.
+    pub(super) fn none() -> Value {
+        let of_nothing = Self {
+            reference: String::new(),
+            repository: None,
+            tag: None,
+            digest: Digest::of(b""),
+            size: None,
+            metadata: None,
+            left_out: None,
+        };
+        let mut value = of_nothing.value();
+        for member in value
+            .as_object_mut()
+            .into_iter()
+            .flat_map(|m| m.values_mut())
+        {
+            *member = Value::Null;
         }
         value
     }

@@ -1,0 +1,117 @@
+//! The files of whatever a call names with their places, for commands that say where something stands: a directory as it is,
+//! everything else unpacked.
+
+use manifest_bundle::bundle::Files;
+use manifest_bundle::content::Spool;
+use manifest_bundle::directory::{self, Origins, Source};
+use manifest_bundle::escape::shown;
+use manifest_bundle::ops::load::{self, Asked};
+use manifest_bundle::ops::open::{self, Place, Reach};
+use manifest_bundle::reference::Location;
+use manifest_bundle::{Error, Result};
+
+use super::record::Record;
+use super::source::{self, Opened, PackArgs, Stream};
+use crate::settings::Settings;
+
+/// The files of a source.
+pub(super) struct SourceFiles {
+    pub(super) files: Files,
+    /// Where they stand, if they are not packed yet.
+    pub(super) origins: Option<Origins>,
+    /// The bundle, if it is one that was packed.
+    pub(super) record: Option<Record>,
+}
+
+impl SourceFiles {
+    /// Returns where a file of the bundle can be looked at: in the source, or the path in the bundle.
+    pub(super) fn place_of(&self, file: &str) -> String {
+        let origin = self.origins.as_ref().and_then(|origins| origins.of(file));
+        origin.map_or_else(
+            || file.to_owned(),
+            |path| path.to_string_lossy().into_owned(),
+        )
+    }
+}
+
+/// Reads the files of a source; a directory need not be a bundle.
+pub(super) async fn read(
+    location: &Location,
+    pack: &PackArgs,
+    reach: &Reach,
+    settings: &Settings,
+) -> Result<SourceFiles> {
+    let opened = match location {
+        Location::Stream => match source::read_stream(settings)? {
+            Stream::Objects(content) => {
+                return Ok(of_source(source::stream_source(content)?, settings));
+            }
+            archive @ Stream::Archive(_) => source::open_read(archive, pack, reach, settings)?,
+        },
+        other => {
+            if let Place::Directory(path) = open::open(other, reach).await? {
+                let mut spool = Spool::new(&settings.spool_directory);
+                let source =
+                    directory::read(&path, &pack.read_options(), &settings.limits, &mut spool)?;
+                return Ok(of_source(source, settings));
+            }
+            source::open(other, pack, reach, settings).await?
+        }
+    };
+    of_store(&opened, reach).await
+}
+
+fn of_source(source: Source, settings: &Settings) -> SourceFiles {
+    for one in &source.left_out {
+        let (path, rule) = (shown(&one.path), shown(&one.rule));
+        settings.talk.say(format!("left out `{path}`: {rule}"));
+    }
+    SourceFiles {
+        files: source.files,
+        origins: Some(source.origins),
+        record: None,
+    }
+}
+
+async fn of_store(opened: &Opened, reach: &Reach) -> Result<SourceFiles> {
+    let manifest = opened.manifest(reach).await?;
+    let store = opened.store.as_ref();
+    let loaded = load::verify(store, manifest, &Asked::default(), reach).await?;
+    let digest = loaded.image.manifest.descriptor.digest;
+    let mut record = Record::of_store(store, digest, opened.tag.as_ref());
+    record.size = Some(loaded.image.size());
+    record.metadata = Some(loaded.unpacked.bundle.metadata);
+    Ok(SourceFiles {
+        files: loaded.unpacked.bundle.files,
+        origins: None,
+        record: Some(record),
+    })
+}
+
+/// Refuses a source of which a part cannot be read, where an answer without it would be wrong.
+pub(super) fn unread(
+    files: &SourceFiles,
+    unread: &[manifest_bundle::images::Unread],
+) -> Result<()> {
+    let Some(first) = unread.first() else {
+        return Ok(());
+    };
+    let place = files.place_of(first.file.as_str());
+    let more = match unread.len().saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" (and {})", crate::report::counted(more, "more document")),
+    };
+    let at = match first.line {
+        0 => shown(&place),
+        line => format!("{}:{line}", shown(&place)),
+    };
+    Err(Error::invalid(format!(
+        "{at}: no images can be looked for: {}{more}",
+        first.why
+    ))
+    .file(place)
+    .line(first.line)
+    .hint(
+        "`bundle validate` says all that is wrong; --allow-invalid passes over what cannot be read",
+    ))
+}

@@ -1,0 +1,138 @@
+//! Cases 24 and 90: images in every place where a pod may be.
+
+use serde_json::Value;
+
+use crate::support::{Ran, Sandbox};
+
+use super::{bundle, corpus_folder};
+
+/// Images in all the places of case 90, with names of our own.
+const EVERYWHERE: &str = "apiVersion: v1
+kind: Pod
+metadata: {name: lone}
+spec:
+  initContainers:
+  - {name: prepare, image: 'reg.example:5000/prepare:7'}
+  containers:
+  - {name: run, image: 'reg.example:5000/run:7@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'}
+  ephemeralContainers:
+  - {name: look, image: alpine}
+  volumes:
+  - {name: data, image: {reference: 'reg.example:5000/data:7'}}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  schedule: '0 3 * * *'
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, initContainers: [{name: a, image: 'reg.example:5000/before:7'}], containers: [{name: b, image: 'reg.example:5000/night:7'}]}}}}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: apps/v1
+  kind: StatefulSet
+  metadata: {name: kept}
+  spec: {template: {spec: {containers: [{name: c, image: 'reg.example:5000/kept:7'}]}}}
+- apiVersion: v1
+  kind: PodTemplate
+  metadata: {name: mould}
+  template: {spec: {containers: [{name: c, image: 'reg.example:5000/mould:7'}]}}
+---
+apiVersion: apps/v1
+kind: ReplicaSetList
+items:
+- metadata: {name: bare}
+  spec: {template: {spec: {containers: [{name: c, image: 'reg.example:5000/bare:7'}]}}}
+";
+
+fn listed(ran: &Ran) -> Vec<String> {
+    ran.ok().stdout().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn case_90_images_are_listed_from_every_pod() {
+    let sandbox = Sandbox::new();
+    bundle(&sandbox, "in", &[("all.yaml", EVERYWHERE)]);
+    let wanted = [
+        "alpine",
+        "reg.example:5000/bare:7",
+        "reg.example:5000/before:7",
+        "reg.example:5000/data:7",
+        "reg.example:5000/kept:7",
+        "reg.example:5000/mould:7",
+        "reg.example:5000/night:7",
+        "reg.example:5000/prepare:7",
+        "reg.example:5000/run:7@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    ];
+    assert_eq!(listed(&sandbox.run(["images", "in"])), wanted);
+    let value = sandbox
+        .run(["images", "in", "--format", "json"])
+        .ok()
+        .json();
+    assert_eq!(
+        (&value["certain"], &value["likely"]),
+        (&9.into(), &0.into())
+    );
+    let first = &value["images"][0];
+    assert_eq!(first["image"], "alpine");
+    assert_eq!(first["reference"], "docker.io/library/alpine:latest");
+    let place = &first["places"][0];
+    assert_eq!(place["file"], "in/manifests/all.yaml");
+    assert_eq!(
+        (&place["line"], &place["kind"], &place["name"]),
+        (&10.into(), &"Pod".into(), &"lone".into())
+    );
+    assert_eq!(place["path"], "spec.ephemeralContainers[0].image");
+    let why = sandbox.run(["images", "in", "--why"]);
+    why.ok()
+        .assert_stdout_has("  docker.io/library/alpine:latest, certain")
+        .assert_stdout_has(
+            "in/manifests/all.yaml:37 ReplicaSet.apps bare spec.template.spec.containers[0].image",
+        );
+    // A list has no name of its own, and its items count as objects.
+    let value = sandbox
+        .run(["validate", "in", "--format", "json"])
+        .ok()
+        .json();
+    assert_eq!(
+        (&value["objects"], &value["findings"]),
+        (&5.into(), &Value::Array(Vec::new()))
+    );
+}
+
+#[test]
+fn case_90_the_list_of_the_corpus_comes_out() {
+    let Some(folder) = corpus_folder("90-images-in-every-pod-spec") else {
+        return;
+    };
+    let sandbox = Sandbox::new();
+    let found = listed(&sandbox.run(["images", folder.join("in").to_str().unwrap()]));
+    let expected = std::fs::read_to_string(folder.join("EXPECT")).unwrap();
+    let mut expected: Vec<&str> = expected.lines().collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn case_24_the_images_of_anchors_and_merges_are_listed() {
+    let sandbox = Sandbox::new();
+    let merged = "apiVersion: v1
+kind: Pod
+metadata: {name: merged}
+spec:
+  containers:
+  - &base {name: main, image: 'reg.example/main:1'}
+  - {<<: *base, name: side, image: 'reg.example/side:2'}
+";
+    bundle(&sandbox, "in", &[("merged.yaml", merged)]);
+    let images = listed(&sandbox.run(["images", "in"]));
+    assert_eq!(images, ["reg.example/main:1", "reg.example/side:2"]);
+    if let Some(folder) = corpus_folder("24-duplicate-keys-and-merge") {
+        sandbox
+            .run(["images", folder.join("in").to_str().unwrap()])
+            .assert_code(11);
+        let images = sandbox.run(["images", folder.join("in/merge.yaml").to_str().unwrap()]);
+        assert_eq!(listed(&images), ["base:1", "other:2"]);
+    }
+}
