@@ -58,11 +58,14 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     } else {
         source_files::unread(&contents, &inventory.unread)?;
     }
-    let listed: Vec<&ContainerImage> = inventory
+    let mut listed: Vec<&ContainerImage> = inventory
         .images
         .iter()
         .filter(|image| image.grade == Grade::Certain || !args.certain)
         .collect();
+    if args.full {
+        listed.sort_by_cached_key(|image| image.reference.to_string());
+    }
     let mut text = Vec::new();
     for image in &listed {
         text.push(if args.full {
