@@ -33,7 +33,7 @@ items:
 - apiVersion: apps/v1
   kind: StatefulSet
   metadata: {name: kept}
-  spec: {template: {spec: {containers: [{name: c, image: 'reg.example:5000/kept:7'}]}}}
+  spec: {serviceName: kept, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: 'reg.example:5000/kept:7'}]}}}
 - apiVersion: v1
   kind: PodTemplate
   metadata: {name: mould}
@@ -43,7 +43,7 @@ apiVersion: apps/v1
 kind: ReplicaSetList
 items:
 - metadata: {name: bare}
-  spec: {template: {spec: {containers: [{name: c, image: 'reg.example:5000/bare:7'}]}}}
+  spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: 'reg.example:5000/bare:7'}]}}}
 ";
 
 fn listed(ran: &Ran) -> Vec<String> {
