@@ -11,6 +11,7 @@
 mod cases;
 mod catalogue;
 mod channels;
+mod checks;
 mod clients;
 mod corpus;
 mod crash;

@@ -64,6 +64,8 @@ pub(crate) enum Format {
     Json,
     /// The same as YAML
     Yaml,
+    /// SARIF 2.1.0 for code hosts, of `validate` alone
+    Sarif,
 }
 
 /// One flag for each ceiling that can be raised: `--max-NAME N`; `bundle limits` lists them.

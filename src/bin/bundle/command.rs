@@ -29,7 +29,13 @@ fn subcommand(name: &str, command: clap::Command) -> clap::Command {
             "logout" => heading == "Registry" && arg.get_id() != "registry-config",
             _ => false,
         };
-        if hide { arg.hide(true) } else { arg }
+        let arg = if hide { arg.hide(true) } else { arg };
+        // The opposite of `--include` had this name; what `validate` ignores is findings.
+        if arg.get_id() == "exclude" && name != "validate" {
+            arg.alias("ignore")
+        } else {
+            arg
+        }
     });
     if ["limits", "completion", "man", "version", "logout"].contains(&name) {
         return command;

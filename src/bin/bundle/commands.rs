@@ -33,9 +33,9 @@ mod version;
 use std::time::Duration;
 
 use clap::Subcommand;
-use manifest_bundle::Result;
+use manifest_bundle::{Error, Result};
 
-use crate::args::Cli;
+use crate::args::{Cli, Format};
 use crate::interrupt;
 use crate::output::Answer;
 use crate::settings::Settings;
@@ -105,7 +105,7 @@ impl Command {
             Self::Inspect(args) => Some(args.source.to_string()),
             Self::Diff(args) => Some(format!("{} and {}", args.old, args.new)),
             Self::Images(args) => Some(args.source.to_string()),
-            Self::Validate(args) => Some(args.source.to_string()),
+            Self::Validate(args) => args.source.as_ref().map(ToString::to_string),
             Self::Render(args) => Some(args.source.to_string()),
             Self::Verify(args) => Some(args.source.to_string()),
             Self::Resolve(args) => Some(args.repository.to_string()),
@@ -146,6 +146,10 @@ impl Command {
 
 /// Runs a command until it is done, its time is up, or a signal asks to stop.
 pub(crate) fn run(cli: Cli) -> Result<Answer> {
+    if cli.common.format == Format::Sarif && !matches!(cli.command, Command::Validate(_)) {
+        let error = Error::usage("`--format sarif` is for `validate` alone");
+        return Err(error.hint("use `--format json`"));
+    }
     let settings = Settings::new(&cli.common);
     let (timeout, subject) = (cli.command.timeout(), cli.command.subject());
     let own = settings.clone();

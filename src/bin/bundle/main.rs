@@ -6,6 +6,7 @@ mod commands;
 mod interrupt;
 mod output;
 mod report;
+mod sarif;
 mod settings;
 mod talk;
 mod terminal;
@@ -35,7 +36,7 @@ fn wants_machine_format() -> bool {
         .map(|argument| argument.to_string_lossy().into_owned())
         .take_while(|argument| argument != "--")
         .collect();
-    let is_machine = |format: &str| ["json", "yaml"].contains(&format);
+    let is_machine = |format: &str| ["json", "yaml", "sarif"].contains(&format);
     let after = arguments.iter().skip(1).map(String::as_str);
     arguments
         .iter()

@@ -49,7 +49,7 @@ pub(crate) fn print(answer: &Answer, format: Format) -> ExitCode {
         Format::Text if answer.verbatim => answer.text.clone(),
         Format::Text => shown_lines(&answer.text),
         // A JSON string escapes control characters itself; what hides or turns text is escaped here.
-        Format::Json => ascii_safe(&answer.value.to_string()),
+        Format::Json | Format::Sarif => ascii_safe(&answer.value.to_string()),
         Format::Yaml => ascii_safe(yaml(&answer.value, 0).trim_start_matches('\n')),
     };
     if format == Format::Text && !answer.aside.is_empty() {

@@ -42,7 +42,7 @@ pub(crate) fn failure(error: &Error, format: Format) -> ExitCode {
     };
     let text = match format {
         Format::Text => shown_lines(&text(error)),
-        Format::Json | Format::Yaml => {
+        Format::Json | Format::Yaml | Format::Sarif => {
             ascii_safe(&json!({ "error": value(error, code) }).to_string())
         }
     };

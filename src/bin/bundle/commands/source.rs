@@ -34,7 +34,7 @@ pub(super) struct PackArgs {
     pub(super) flatten: bool,
     /// Leave out what matches, in git's syntax; beside .bundleignore and the built-in rules
     #[arg(long, value_name = "PATTERN", help_heading = "Packing")]
-    pub(super) ignore: Vec<String>,
+    pub(super) exclude: Vec<String>,
     /// Carry what matches, whatever rule would leave it out
     #[arg(long, value_name = "PATTERN", help_heading = "Packing")]
     pub(super) include: Vec<String>,
@@ -92,7 +92,7 @@ impl PackArgs {
     /// Returns how a directory is read.
     pub(super) fn read_options(&self) -> ReadOptions {
         ReadOptions {
-            ignore: self.ignore.clone(),
+            ignore: self.exclude.clone(),
             include: self.include.clone(),
             built_in_rules: !self.no_default_ignores,
             resolve_symlinks: self.resolve_symlinks,

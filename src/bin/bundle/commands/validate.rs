@@ -11,34 +11,47 @@ use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::ops::open::{self, Place};
 use manifest_bundle::ops::pack;
 use manifest_bundle::reference::Location;
-use manifest_bundle::validate::{self, Options, Report};
+use manifest_bundle::validate::{self, CHECKS, Options, Report};
 use manifest_bundle::version::KubernetesVersion;
 use manifest_bundle::{Kind, Result};
 use serde_json::json;
 
 use super::source::{self, PackArgs, Stream};
-use crate::args::{AccessArgs, TransferArgs, word};
+use crate::args::{AccessArgs, Format, TransferArgs, word};
 use crate::output::Answer;
 use crate::report::{self, counted};
+use crate::sarif;
 use crate::settings::Settings;
 
 /// Find what is wrong with a bundle or with a directory of manifests
 ///
 /// All findings come at once, each with file, line, severity and a code. A directory is judged as `pack` would judge it
 /// with the same flags; one without metadata, and without a flag that says what it is, by its objects alone.
-/// Exit 0: no errors; 1: errors.
+/// Exit 0: no errors; 1: errors, or with --strict warnings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   bundle validate etcd/
   bundle validate etcd/ --kubernetes-version 1.33
+  bundle validate etcd/ --strict --ignore image-tag --ignore namespace-not-found
+  bundle validate etcd/ --format sarif > etcd.sarif
+  bundle validate --list
   bundle validate ghcr.io/team/etcd:3.5.0 --format json")]
 pub(crate) struct Args {
     /// A directory, a file, an archive, oci:DIR[:NAME], a registry reference, or `-`
-    #[arg(value_name = "SRC", value_parser = word::<Location>)]
-    pub(super) source: Location,
+    #[arg(value_name = "SRC", value_parser = word::<Location>, required_unless_present = "list")]
+    pub(super) source: Option<Location>,
     /// The version of the cluster: API versions that it does not serve are errors
     #[arg(long, value_name = "VERSION", value_parser = word::<KubernetesVersion>, help_heading = "Checks")]
     kubernetes_version: Option<KubernetesVersion>,
+    /// Pass over findings with this code; they are counted, and nothing else
+    #[arg(long, value_name = "CODE", value_parser = code, help_heading = "Checks")]
+    ignore: Vec<&'static str>,
+    /// Take warnings for errors
+    #[arg(long, help_heading = "Checks")]
+    strict: bool,
+    /// List all codes with what they mean, and check nothing
+    #[arg(long, conflicts_with = "source", help_heading = "Checks")]
+    list: bool,
     #[command(flatten)]
     pack: PackArgs,
     #[command(flatten)]
@@ -48,11 +61,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let Some(source) = &args.source else {
+        return Ok(list());
+    };
     // What is typed on the terminal must be seen.
-    let reads_stdin = matches!(args.source, Location::Stream);
+    let reads_stdin = matches!(source, Location::Stream);
     let progress = (!reads_stdin).then(|| settings.talk.work("validating"));
-    let report = report(args, settings).await?;
+    let mut report = report(source, args, settings).await?;
     drop(progress);
+    let all = report.findings.len();
+    report
+        .findings
+        .retain(|finding| !args.ignore.contains(&finding.code));
+    let ignored = all.saturating_sub(report.findings.len());
     let count = |severity| {
         report
             .findings
@@ -67,17 +88,25 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     );
     let objects = report.objects.len();
     let text = report::findings(&report.findings);
-    let value = json!({
-        "findings": report.findings.iter().map(report::finding).collect::<Vec<_>>(),
-        "errors": errors,
-        "warnings": warnings,
-        "notes": notes,
-        "objects": objects,
-    });
+    let value = if settings.format == Format::Sarif {
+        sarif::log(&report.findings)
+    } else {
+        json!({
+            "findings": report.findings.iter().map(report::finding).collect::<Vec<_>>(),
+            "errors": errors,
+            "warnings": warnings,
+            "notes": notes,
+            "objects": objects,
+        })
+    };
     let mut answer = Answer::new(text.join("\n"), value);
-    answer.code = u8::from(errors > 0);
+    answer.code = u8::from(errors > 0 || args.strict && warnings > 0);
+    let ignored = match ignored {
+        0 => String::new(),
+        _ => format!("; {} ignored", counted(ignored, "finding")),
+    };
     answer.closing = settings.talk.closing(format!(
-        "{}: {}, {}, {}",
+        "{}: {}, {}, {}{ignored}",
         counted(objects, "object"),
         counted(errors, "error"),
         counted(warnings, "warning"),
@@ -86,8 +115,67 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     Ok(answer)
 }
 
+/// Lists all checks.
+fn list() -> Answer {
+    let width = CHECKS.iter().map(|check| check.code.len()).max();
+    let width = width.unwrap_or_default();
+    let lines: Vec<String> = CHECKS
+        .iter()
+        .map(|check| {
+            let (code, family) = (check.code, check.family.name());
+            format!("{code:width$}  {family:8}  {}", check.about)
+        })
+        .collect();
+    let codes: Vec<_> = CHECKS
+        .iter()
+        .map(|check| json!({ "code": check.code, "about": check.family.name(), "means": check.about }))
+        .collect();
+    Answer::new(lines.join("\n"), json!({ "codes": codes }))
+}
+
+/// Reads a code; of one that is none, the nearest is named.
+fn code(text: &str) -> std::result::Result<&'static str, String> {
+    if let Some(check) = validate::check(text) {
+        return Ok(check.code);
+    }
+    let nearest = CHECKS
+        .iter()
+        .map(|check| check.code)
+        .min_by_key(|code| distance(text, code));
+    Err(match nearest {
+        _ if text.contains(['*', '.', '/', '!']) => {
+            "this is no code; files are left out with `--exclude`".to_owned()
+        }
+        Some(code) => format!(
+            "there is no such code; `{code}` is near, and `bundle validate --list` has them all"
+        ),
+        None => "there is no such code".to_owned(),
+    })
+}
+
+/// Returns how many characters must be put in, taken out or replaced to make one text of another.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    // The distances of what was read of `from` to each beginning of `to`.
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (n, c) in from.chars().take(64).enumerate() {
+        let mut left = n.saturating_add(1);
+        let mut next = vec![left];
+        for (pair, other) in row.windows(2).zip(&to) {
+            let &[diagonal, above] = pair else { continue };
+            let replaced = diagonal.saturating_add(usize::from(c != *other));
+            left = replaced
+                .min(left.saturating_add(1))
+                .min(above.saturating_add(1));
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
 /// Validates whatever the source is.
-async fn report(args: &Args, settings: &Settings) -> Result<Report> {
+async fn report(source: &Location, args: &Args, settings: &Settings) -> Result<Report> {
     let reach = settings.reach(&args.access.access())?;
     let threads = NonZeroUsize::new(settings.threads).unwrap_or(NonZeroUsize::MIN);
     let options = Options {
@@ -97,10 +185,11 @@ async fn report(args: &Args, settings: &Settings) -> Result<Report> {
         progress: settings.talk.steps(),
         ..Options::default()
     };
-    let opened = match &args.source {
+    let opened = match source {
         Location::Stream => match source::read_stream(settings)? {
             Stream::Objects(content) => {
-                return of_source(&source::stream_source(content)?, args, &options, settings);
+                let source = source::stream_source(content)?;
+                return of_source(&source, args, &options, settings);
             }
             archive @ Stream::Archive(_) => {
                 source::open_read(archive, &args.pack, &reach, settings)?
@@ -143,7 +232,8 @@ async fn report(args: &Args, settings: &Settings) -> Result<Report> {
         needs_metadata: true,
         ..options
     };
-    validate::validate(&loaded.unpacked.bundle.files, &settings.limits, &options)
+    let files = &loaded.unpacked.bundle.files;
+    validate::validate(files, &settings.limits, &options)
 }
 
 /// Validates a source that is not packed yet.
