@@ -15,8 +15,10 @@ use super::write::refuse_losses;
 use crate::bundle::{Files, MANIFESTS, METADATA};
 use crate::content::Content;
 use crate::error::{Error, Result};
+use crate::kdp::PACKAGES;
 use crate::limits::{Ceiling, Limits};
 use crate::metadata::{self, Metadata};
+use crate::name::ChannelName;
 use crate::path::BundlePath;
 
 /// What is at a destination for a directory.
@@ -81,6 +83,49 @@ pub fn look_ahead(
     } else {
         Ahead::Other
     })
+}
+
+/// Looks at the destination of a directory of channels, and fails as [`write`](super::write()) would whatever the channels
+/// and versions are.
+///
+/// Without [`WriteOptions::force`] a directory is in the way that has something in it which no such directory has; one that
+/// may be the same is for [`write`](super::write()) to compare.
+pub fn look_ahead_at_channels(path: &Path, options: &WriteOptions) -> Result<()> {
+    let destination = Destination::open(path)?;
+    if !destination.expect(FileType::Directory)? {
+        return destination.expect_writable();
+    }
+    let root = open_directory(&destination.parent, &destination.name)
+        .map_err(|error| Error::io("cannot open", path, error))?;
+    let survey = Survey::of(&root, path)?;
+    if options.force {
+        let losses = survey.losses(&root, path, &|path| {
+            if is_of_channels(path) {
+                Coming::Unknown
+            } else {
+                Coming::Nothing
+            }
+        })?;
+        refuse_losses(&destination, &losses, options)?;
+    } else if !survey.is_empty() {
+        let may_come = survey.plain_files().filter(|path| is_of_channels(path));
+        if may_come.count() != survey.len() {
+            return Err(destination.exists());
+        }
+        return Ok(());
+    }
+    destination.expect_writable()
+}
+
+/// Tells whether a path can be that of a channel file, or of a file of a version.
+fn is_of_channels(path: &Path) -> bool {
+    let Some(text) = path.to_str() else {
+        return false;
+    };
+    match text.split_once('/') {
+        None => text.parse::<ChannelName>().is_ok(),
+        Some((first, below)) => first == PACKAGES && below.matches('/').count() >= 2,
+    }
 }
 
 /// Looks at the destination of a file, and fails as [`write_file`](super::write_file) would.

@@ -114,6 +114,41 @@ fn a_directory_of_channels_goes_in_and_comes_out_byte_for_byte() {
 }
 
 #[test]
+fn an_export_that_may_not_be_written_asks_nothing() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    sample(&sandbox);
+    let repository = registry.repository("etcd");
+    import(&sandbox, &repository, &[]).ok();
+    sandbox.write("file", "somebody's");
+    sandbox.write("other/README.md", "somebody's");
+    sandbox.write("deep/packages/etcd/README.md", "somebody's");
+    sandbox.write("old/stable", "manifests: []\n");
+    registry.mark();
+    for (to, more, hint) in [
+        ("file", &[][..], "exists and is a file"),
+        ("file", &["--force"], "exists and is a file"),
+        ("other", &[], "`other` exists already"),
+        ("other", &["--force"], "would lose (1): `README.md`"),
+        ("deep", &[], "`deep` exists already"),
+        ("none/out", &[], "cannot open the directory"),
+    ] {
+        let ran = export(&sandbox, &repository, to, more);
+        let code = if to == "none/out" { 12 } else { 13 };
+        ran.assert_code(code).assert_stderr_has(hint);
+        assert_eq!(registry.log(), Vec::<String>::new(), "{to}: {ran}");
+    }
+    // What it holds can only be compared once the channels are known.
+    let ran = export(&sandbox, &repository, "old", &[]);
+    ran.assert_code(13)
+        .assert_stderr_has("`old` exists already");
+    let empty = sandbox.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    export(&sandbox, &repository, "empty", &[]).ok();
+    export(&sandbox, &repository, "empty", &["--force"]).ok();
+}
+
+#[test]
 fn a_channel_that_was_changed_is_written_anew_and_an_import_sets_it_right() {
     let sandbox = Sandbox::new();
     sample(&sandbox);

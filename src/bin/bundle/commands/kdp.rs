@@ -224,8 +224,9 @@ async fn put(
 
 pub(super) async fn export(args: &ExportArgs, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
-    let store = repository::open(&args.repository, &reach)?;
     let mut options = settings.stop.write_options(args.force, args.prune);
+    directory::look_ahead_at_channels(&args.directory, &options)?;
+    let store = repository::open(&args.repository, &reach)?;
     options.progress = settings.talk.steps();
     let progress = settings.talk.work("exporting");
     let export = kdp::export(store.as_ref(), &args.channels, args.join, &reach).await?;

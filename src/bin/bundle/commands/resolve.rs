@@ -37,7 +37,8 @@ pub(crate) struct Args {
     pub(super) repository: Location,
     #[command(flatten)]
     channel: ChannelArgs,
-    /// The digest that an earlier call printed; one look at a tag is enough when it is still the newest
+    /// The digest that an earlier call printed: while the tag of the channel, or of the newest version, still points
+    /// there, one look at that tag is all, and that bundle is not judged again
     #[arg(long, value_name = "DIGEST", value_parser = word::<Digest>)]
     known: Option<Digest>,
     /// Say of every newer bundle why it was passed over
