@@ -103,6 +103,9 @@ pub struct LeftOut {
     pub rule: String,
 }
 
+/// The rule that leaves out what lies beside the two directories of a bundle.
+pub const OUTSIDE: &str = "outside manifests/ and metadata/";
+
 /// How something is written.
 #[derive(Debug, Clone, Default)]
 pub struct WriteOptions {

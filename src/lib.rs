@@ -160,6 +160,7 @@ pub mod kdp;
 pub mod layer;
 pub mod metadata;
 pub mod objects;
+pub mod olm;
 pub mod order;
 pub mod removed_apis;
 pub mod resolution;

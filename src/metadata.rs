@@ -4,6 +4,7 @@
 //! image manifest. All of them are strings; [`Metadata`] keeps them all and holds the ones that have a meaning parsed.
 
 mod complete;
+mod kinds;
 mod text;
 
 use std::str::FromStr;
@@ -19,6 +20,7 @@ use crate::version::{KubernetesVersion, Version};
 
 pub(crate) use complete::identity_hint;
 pub use complete::{Completed, Filled, Identity, complete, fill};
+pub use kinds::{Mediatype, Placeholders};
 pub use text::{ARGO_CD_LINE, parse, write};
 
 /// Where the metadata is in a bundle.
@@ -67,63 +69,6 @@ pub mod key {
     pub const KEP_MEDIATYPE: &str = "k8s.io.mediatype.v1";
     /// What the keys of OLM's registry+v1 bundles begin with.
     pub const OLM_PREFIX: &str = "operators.operatorframework.io.bundle.";
-}
-
-/// What is in `manifests/`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mediatype {
-    /// Kubernetes objects, flat.
-    Manifests,
-    /// A kustomization, which may have sub-directories and files of other kinds.
-    Kustomize,
-}
-
-impl Mediatype {
-    /// Returns the value of [`key::MEDIATYPE`].
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Manifests => "manifests",
-            Self::Kustomize => "kustomize",
-        }
-    }
-}
-
-impl FromStr for Mediatype {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text {
-            "manifests" => Ok(Self::Manifests),
-            "kustomize" => Ok(Self::Kustomize),
-            _ => Err(Invalid::new(
-                "mediatype",
-                text,
-                "is neither `manifests` nor `kustomize`",
-            )),
-        }
-    }
-}
-
-/// How placeholders in the objects are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Placeholders {
-    /// As in Go's text templates: `{{ .DNSIP }}`.
-    GoTemplate,
-}
-
-impl FromStr for Placeholders {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text {
-            "go-template" => Ok(Self::GoTemplate),
-            _ => Err(Invalid::new(
-                "kind of placeholders",
-                text,
-                "is not `go-template`",
-            )),
-        }
-    }
 }
 
 /// What a bundle says about itself.
@@ -196,6 +141,20 @@ impl Metadata {
 }
 
 impl Metadata {
+    /// Checks the keys and values of any metadata, whatever they mean.
+    pub(crate) fn check_keys(
+        annotations: &Annotations,
+        line: &dyn Fn(&str) -> u32,
+    ) -> Vec<Finding> {
+        let mut reader = Reader {
+            annotations,
+            line,
+            findings: Vec::new(),
+        };
+        reader.check_keys();
+        reader.findings
+    }
+
     /// Reads the meaning of a copy of the metadata: labels, or annotations, in which pack has put more than the file has.
     ///
     /// # Errors

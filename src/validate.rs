@@ -36,6 +36,7 @@ use crate::progress::Progress;
 use crate::version::KubernetesVersion;
 
 pub use checks::{CHECKS, Check, Family, check, is_object_code};
+pub(crate) use metadata::OF_OLM;
 pub use versions::MinOperatorVersion;
 
 use checks::Run;

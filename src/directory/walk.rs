@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, fstat, statat};
 
-use super::LeftOut;
 use super::file::{Snapshot, changed, list, open_directory, open_file, snapshot};
 use super::link::{Roots, Target, special};
+use super::{LeftOut, OUTSIDE};
 use crate::bundle::{MANIFESTS, METADATA};
 use crate::content::{Content, Spool};
 use crate::error::{Error, Kind, Result};
@@ -104,8 +104,7 @@ impl Walk<'_> {
         }
         let at_root = open.path.as_os_str().is_empty();
         if self.declared && at_root && name != MANIFESTS && name != METADATA {
-            let rule = format!("outside {MANIFESTS}/ and {METADATA}/");
-            self.leave_out(&path, is_directory, rule);
+            self.leave_out(&path, is_directory, OUTSIDE.to_owned());
             return Ok(());
         }
         if let Some(rule) = self.ignore.rule(&path, is_directory) {

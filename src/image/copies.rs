@@ -4,6 +4,7 @@
 
 use crate::metadata::key;
 use crate::oci::{Annotations, differing_keys};
+use crate::olm;
 
 /// The copies that travel beside the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,10 +32,15 @@ impl Copies {
     /// Returns the keys of this format on which the copies differ from the file.
     ///
     /// Where a form has no annotations at all (Docker's), there is nothing to compare them with.
+    ///
+    /// Of a bundle with OLM's keys alone, those are compared; whatever builds its image writes labels, and others annotate it.
     pub fn differences(&self, file: &Annotations) -> Vec<Difference> {
-        let mut keys = differing_keys(file, &self.labels, key::PREFIX);
-        if !self.annotations.is_empty() {
-            keys.extend(differing_keys(file, &self.annotations, key::PREFIX));
+        let is_olm = olm::is_olm(file.keys().map(String::as_str));
+        let prefix = if is_olm { key::OLM_PREFIX } else { key::PREFIX };
+        let mut keys = differing_keys(file, &self.labels, prefix);
+        let has_any = |copy: &Annotations| copy.keys().any(|key| key.starts_with(prefix));
+        if has_any(&self.annotations) || !(is_olm || self.annotations.is_empty()) {
+            keys.extend(differing_keys(file, &self.annotations, prefix));
         }
         keys.sort_unstable();
         keys.dedup();
@@ -46,6 +52,19 @@ impl Copies {
                 annotation: self.annotations.get(key).cloned(),
             })
             .collect()
+    }
+
+    /// Tells whether one of the copies is that of a bundle, be it one of OLM.
+    pub fn is_of_bundle(&self) -> bool {
+        let keys = self.labels.keys().chain(self.annotations.keys());
+        let mut keys = keys.map(String::as_str);
+        keys.any(|k| matches!(k, key::MEDIATYPE | key::KEP_MEDIATYPE)) || self.is_olm()
+    }
+
+    /// Tells whether the copies have OLM's keys and none of this format: then they do not say which version it is.
+    pub fn is_olm(&self) -> bool {
+        let keys = self.labels.keys().chain(self.annotations.keys());
+        olm::is_olm(keys.map(String::as_str))
     }
 
     /// Returns the copy that says most without the file: the labels, or the annotations where there are no labels.
@@ -87,5 +106,19 @@ mod tests {
             annotations: Annotations::new(),
         };
         assert!(docker.differences(&file).is_empty());
+        let name = crate::olm::key::PACKAGE;
+        let olm = map(&[(name, "a"), ("other", "x")]);
+        for (labels, annotations, differs) in [
+            (&[(name, "a")], &[("other", "y")][..], false),
+            (&[(name, "b")], &[("other", "x")], true),
+            (&[(name, "a")], &[(name, "b")], true),
+        ] {
+            let copies = Copies {
+                labels: map(labels),
+                annotations: map(annotations),
+            };
+            assert!(copies.is_olm() && copies.is_of_bundle());
+            assert_eq!(!copies.differences(&olm).is_empty(), differs);
+        }
     }
 }

@@ -7,10 +7,13 @@ use crate::content::Spool;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::escape::shown;
+use crate::finding::{Finding, Severity};
 use crate::layer;
 use crate::limits::{Ceiling, Limits};
-use crate::metadata::{self, Metadata, key};
+use crate::metadata::{self, Mediatype, Metadata, key};
 use crate::oci::{ImageConfig, Manifest, media_type};
+use crate::olm;
+use crate::path::BundlePath;
 
 use super::pack::SOURCE_IGNORE;
 use super::{Copies, Image};
@@ -22,6 +25,8 @@ pub struct Unpacked {
     pub bundle: Bundle,
     /// The labels and annotations.
     pub copies: Copies,
+    /// The files of an OLM image that are no part of its bundle.
+    pub left_out: Vec<BundlePath>,
 }
 
 /// Tells a bundle from everything else by its manifest and, where it was fetched, its config, before any layer is fetched.
@@ -44,30 +49,12 @@ pub fn identify(manifest: &Manifest, config: Option<&ImageConfig>) -> Result<Cop
             .unwrap_or_default(),
         annotations: manifest.annotations.clone(),
     };
-    let marked =
-        |key: &str| copies.labels.contains_key(key) || copies.annotations.contains_key(key);
-    let known = marked(key::MEDIATYPE) || marked(key::KEP_MEDIATYPE);
     // The labels may say it where the annotations do not, and builders annotate images with what they like: the config decides.
-    if !known && config.is_some() {
-        let olm = copies
-            .labels
-            .keys()
-            .chain(copies.annotations.keys())
-            .any(|k| k.starts_with(key::OLM_PREFIX));
-        let error = Error::invalid(if olm {
-            "not a bundle of this format: a registry+v1 bundle of the Operator Lifecycle Manager"
-                .to_owned()
-        } else {
-            format!(
-                "not a bundle: neither labels nor annotations have `{}`",
-                key::MEDIATYPE
-            )
-        });
-        return Err(if olm {
-            error.hint("`bundle copy` moves it as it is")
-        } else {
-            error
-        });
+    if config.is_some() && !copies.is_of_bundle() {
+        return Err(Error::invalid(format!(
+            "not a bundle: neither labels nor annotations have `{}`",
+            key::MEDIATYPE
+        )));
     }
     if manifest.layers.is_empty() {
         return Err(Error::invalid("not a bundle: the image has no layers"));
@@ -103,11 +90,22 @@ pub fn unpack(image: &Image, limits: &Limits, spool: &mut Spool) -> Result<Unpac
     let config = ImageConfig::parse(&bytes, limits)?;
     let copies = identify(manifest, Some(&config))?;
     let files = read_layers(image, manifest, &config.rootfs.diff_ids, limits, spool)?;
-    let files = check_root(files)?;
+    let (files, beside) = split(files);
+    let refuse_beside = |is_olm: bool| match beside.first() {
+        Some(path) if !is_olm => Err(Error::invalid(format!(
+            "not a bundle: `{path}` is neither in `{MANIFESTS}/` nor in `{METADATA}/`"
+        ))
+        .file(path)),
+        _ => Ok(()),
+    };
+    refuse_beside(copies.is_olm())?;
     let metadata = read_metadata(&files, limits)?;
+    // The file decides what it is.
+    refuse_beside(metadata.mediatype == Mediatype::RegistryV1)?;
     Ok(Unpacked {
         bundle: Bundle { metadata, files },
         copies,
+        left_out: beside,
     })
 }
 
@@ -142,18 +140,12 @@ fn read_layers(
     Ok(layer::read_all(&layers, limits, spool)?.files)
 }
 
-/// Takes the image's own furniture away and refuses files that belong to no bundle.
-fn check_root(mut files: Files) -> Result<Files> {
-    files.retain(|path, _| path.as_str() != SOURCE_IGNORE.0);
-    for path in files.keys() {
-        if path.strip_prefix(MANIFESTS).is_none() && path.strip_prefix(METADATA).is_none() {
-            return Err(Error::invalid(format!(
-                "not a bundle: `{path}` is neither in `{MANIFESTS}/` nor in `{METADATA}/`"
-            ))
-            .file(path));
-        }
-    }
-    Ok(files)
+/// Takes the image's own furniture away, and what lies beside the two directories of a bundle.
+fn split(files: Files) -> (Files, Vec<BundlePath>) {
+    let (inside, mut beside): (Files, Files) =
+        files.into_iter().partition(|(path, _)| olm::is_part(path));
+    beside.retain(|path, _| path.as_str() != SOURCE_IGNORE.0);
+    (inside, beside.into_keys().collect())
 }
 
 fn read_metadata(files: &Files, limits: &Limits) -> Result<Metadata> {
@@ -174,5 +166,14 @@ fn read_metadata(files: &Files, limits: &Limits) -> Result<Metadata> {
     let text = content
         .to_bytes()
         .map_err(|error| Error::io("cannot read", std::path::Path::new(metadata::FILE), error))?;
-    Metadata::parse(&text, limits).map_err(Error::of_findings)
+    let (annotations, lines) = metadata::parse(&text, limits).map_err(Error::of_findings)?;
+    let line = |key: &str| lines.get(key).copied().unwrap_or(0);
+    if !olm::is_olm(annotations.keys().map(String::as_str)) {
+        return Metadata::of(annotations, &line).map_err(Error::of_findings);
+    }
+    let (metadata, findings) = olm::metadata(files, &annotations, &line, limits)?;
+    metadata.ok_or_else(|| {
+        let is_refused = |finding: &Finding| finding.severity == Severity::Error;
+        Error::of_refused(findings, is_refused)
+    })
 }

@@ -122,7 +122,7 @@ impl Identity {
 /// Adds to the metadata of a source what comes to it when it is packed, whether that is enough and right or not.
 ///
 /// `file` is the source's `metadata/annotations.yaml`, if it has one; `highest` is the highest minimum operator version that
-/// its objects ask for, taken up when nothing else says one.
+/// its objects ask for, taken up when nothing else says one, and `more` what comes in the same way where nobody says otherwise.
 ///
 /// # Errors
 ///
@@ -131,6 +131,7 @@ pub fn fill(
     file: Option<&[u8]>,
     identity: &Identity,
     highest: Option<&Version>,
+    more: &Annotations,
     limits: &Limits,
 ) -> Result<Filled> {
     let (mut annotations, lines) = match file {
@@ -184,6 +185,11 @@ pub fn fill(
             highest.to_string(),
         );
     }
+    for (key, value) in more {
+        if !annotations.contains_key(key) {
+            add(&mut annotations, key, value.clone());
+        }
+    }
     Ok(Filled {
         annotations,
         lines,
@@ -200,13 +206,14 @@ pub fn complete(
     file: Option<&[u8]>,
     identity: &Identity,
     highest: Option<&Version>,
+    more: &Annotations,
     limits: &Limits,
 ) -> Result<Completed> {
     let Filled {
         annotations,
         lines,
         added,
-    } = fill(file, identity, highest, limits)?;
+    } = fill(file, identity, highest, more, limits)?;
     let bytes = match file {
         Some(bytes) if added.is_empty() => with_argo_cd_line(bytes),
         _ => text::write(&annotations),
@@ -253,15 +260,6 @@ fn with_argo_cd_line(bytes: &[u8]) -> Vec<u8> {
     [ARGO_CD_LINE.as_bytes(), b"\n", bytes].concat()
 }
 
-impl Placeholders {
-    /// Returns the value of [`key::PLACEHOLDERS`].
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::GoTemplate => "go-template",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,6 +286,7 @@ mod tests {
             file.map(str::as_bytes),
             identity,
             highest.as_ref(),
+            &Annotations::new(),
             &Limits::default(),
         )
     }

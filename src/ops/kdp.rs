@@ -408,7 +408,7 @@ fn files_of(bundle: &Bundle, join: bool) -> Result<BTreeMap<String, Content>> {
         return Ok(files);
     }
     let version = &bundle.metadata.version;
-    if bundle.metadata.mediatype != Mediatype::Manifests {
+    if bundle.metadata.mediatype == Mediatype::Kustomize {
         return Err(Error::invalid(format!(
             "version {version} is for kustomize, and its files cannot be joined"
         )));

@@ -3,7 +3,7 @@
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::content::{Content, Spool};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::expectation::{self, Check, Expectations, Outcome};
 use crate::image::{self, Copies, Difference, Image, Unpacked};
 use crate::layer::Layer;
@@ -135,13 +135,63 @@ async fn load_config(store: &dyn Store, manifest: &Manifest, reach: &Reach) -> R
     .await
 }
 
-/// Fetches the layers, which keep the manifest's order (D17), unpacks them and makes the checks.
+/// Reads what a bundle says of itself: in its labels or annotations, or, where it is one of OLM's, whose labels say no version,
+/// in its files, for which the layers are fetched.
+///
+/// # Errors
+///
+/// What [`load_head`] refuses, and [`Kind::Invalid`] for metadata with faults; also for layers of an OLM image that
+/// are not what its config says, because whoever made the image is the one to blame.
+pub async fn metadata(
+    store: &dyn Store,
+    manifest: ManifestBlob,
+    reach: &Reach,
+) -> Result<Metadata> {
+    let place = format!("{}@{}", store.place(), manifest.descriptor.digest);
+    let head = load_head(store, manifest, reach).await?;
+    if !head.copies.is_olm() {
+        return Metadata::of_copy(head.copies.best())
+            .map_err(Error::of_findings)
+            .map_err(|error| error.at(place));
+    }
+    let image = fetch_layers(store, head, &Asked::default(), reach).await?;
+    let (_, unpacked) = unpack(image, reach)
+        .await
+        .map_err(|error| match error.kind() {
+            Kind::Mismatch => Error::invalid(error.message()),
+            _ => error,
+        })
+        .map_err(|error| error.at(place))?;
+    Ok(unpacked.bundle.metadata)
+}
+
+/// Fetches the layers, unpacks them and makes the checks.
 async fn load_layers(
     store: &dyn Store,
     head: Head,
     asked: &Asked,
     reach: &Reach,
 ) -> Result<Loaded> {
+    let image = fetch_layers(store, head, asked, reach).await?;
+    let (image, unpacked) = unpack(image, reach)
+        .await
+        .map_err(|error| error.at(store.place()))?;
+    let mut loaded = Loaded {
+        image,
+        unpacked,
+        checks: Vec::new(),
+    };
+    loaded.checks = checks(&loaded, asked);
+    Ok(loaded)
+}
+
+/// Fetches the layers, which keep the manifest's order (D17).
+async fn fetch_layers(
+    store: &dyn Store,
+    head: Head,
+    asked: &Asked,
+    reach: &Reach,
+) -> Result<Image> {
     let layers = image::manifest_of(&head.manifest)?.layers.clone();
     let layers = stream::iter(&layers)
         .map(|layer| async {
@@ -153,27 +203,22 @@ async fn load_layers(
         .buffered(CONCURRENCY)
         .try_collect()
         .await?;
-    let image = Image {
+    Ok(Image {
         manifest: head.manifest,
         config: head.config,
         layers,
-    };
+    })
+}
+
+/// Unpacks an image on a thread of its own.
+async fn unpack(image: Image, reach: &Reach) -> Result<(Image, Unpacked)> {
     let limits = reach.limits.clone();
     let mut spool = Spool::new(&reach.spool_directory);
-    let place = store.place();
-    let (image, unpacked) = tokio::task::spawn_blocking(move || {
+    tokio::task::spawn_blocking(move || {
         image::unpack(&image, &limits, &mut spool).map(|unpacked| (image, unpacked))
     })
     .await
     .map_err(stopped)?
-    .map_err(|error| error.at(place))?;
-    let mut loaded = Loaded {
-        image,
-        unpacked,
-        checks: Vec::new(),
-    };
-    loaded.checks = checks(&loaded, asked);
-    Ok(loaded)
 }
 
 /// Makes the checks on a bundle that was loaded whole; its digests held, or it would not have been.

@@ -10,7 +10,9 @@ use crate::error::{Error, Kind, Result};
 use crate::finding::{self, Finding, Severity};
 use crate::image::{self, Image, PackOptions};
 use crate::limits::Limits;
-use crate::metadata::{self, Identity};
+use crate::metadata::{self, Identity, key};
+use crate::oci::Annotations;
+use crate::olm;
 use crate::path::BundlePath;
 use crate::progress::Progress;
 use crate::validate::{self, Report};
@@ -22,6 +24,8 @@ pub struct PackRequest {
     pub read: ReadOptions,
     /// What the call says about the bundle.
     pub identity: Identity,
+    /// Whether OLM shall be able to read the bundle as well; a source with OLM's keys alone is always packed so.
+    pub olm: bool,
     /// Whether objects with errors are packed; errors in metadata and layout never are.
     pub allow_invalid: bool,
     /// Is told how many files are checked, which takes the most time.
@@ -66,7 +70,8 @@ pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> 
         progress: request.progress.clone(),
         ..validate::Options::default()
     };
-    let report = check(&source, &request.identity, limits, &options)?;
+    let olm = for_olm(&source, &request.identity, request.olm, limits)?;
+    let report = check_for(&source, &request.identity, &olm, limits, &options)?;
     let refused = |finding: &Finding| {
         finding.severity == Severity::Error
             && !(request.allow_invalid && validate::is_object_code(finding.code))
@@ -88,8 +93,13 @@ pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> 
     let mut files = source.files;
     let file = metadata_file(&files)?;
     let highest = report.min_operator_version.map(|minimum| minimum.version);
-    let completed =
-        metadata::complete(file.as_deref(), &request.identity, highest.as_ref(), limits)?;
+    let completed = metadata::complete(
+        file.as_deref(),
+        &request.identity,
+        highest.as_ref(),
+        &olm.additions,
+        limits,
+    )?;
     files.insert(metadata::path()?, Content::from(completed.bytes));
     let bundle = Bundle {
         metadata: completed.metadata,
@@ -109,12 +119,74 @@ pub fn pack_source(source: Source, request: &PackRequest, spool: &mut Spool) -> 
 /// Checks the files of a source as those of the bundle that packing would make of them: with what the call says, what the objects
 /// ask for and what every bundle has counted as if it stood in the metadata.
 ///
+/// `olm` is [`PackRequest::olm`].
+///
 /// # Errors
 ///
 /// [`Kind::Usage`] for a call that contradicts the metadata, and content that cannot be read; what is wrong with the files is a finding.
 pub fn check(
     source: &Source,
     identity: &Identity,
+    olm: bool,
+    limits: &Limits,
+    options: &validate::Options,
+) -> Result<Report> {
+    let olm = for_olm(source, identity, olm, limits)?;
+    check_for(source, identity, &olm, limits, options)
+}
+
+/// What being packed for OLM brings.
+#[derive(Default)]
+struct ForOlm {
+    /// What comes to the metadata.
+    additions: Annotations,
+    /// What is wrong for OLM, and what is worth knowing.
+    findings: Vec<Finding>,
+    /// Keys whose absence the findings explain.
+    explained: Vec<&'static str>,
+}
+
+/// Reads what a source says to OLM, where it is packed for OLM: because the call says so, or because its metadata has OLM's
+/// keys alone and the call does not say what it is instead.
+fn for_olm(source: &Source, identity: &Identity, olm: bool, limits: &Limits) -> Result<ForOlm> {
+    let file = metadata_file(&source.files)?;
+    let none = Annotations::new();
+    let filled = match metadata::fill(file.as_deref(), identity, None, &none, limits) {
+        Ok(filled) => filled,
+        // A file that cannot be read is found by the checks.
+        Err(error) if error.kind() == Kind::Invalid => return Ok(ForOlm::default()),
+        Err(error) => return Err(error),
+    };
+    let is_named = identity.package.is_some() || identity.version.is_some();
+    let is_theirs = olm::is_olm(filled.lines.keys().map(String::as_str));
+    if !olm && (is_named || !is_theirs) {
+        return Ok(ForOlm::default());
+    }
+    let line = |key: &str| filled.lines.get(key).copied().unwrap_or_default();
+    let said = olm::read(&source.files, &filled.annotations, &line, limits)?;
+    let is_unread = said.package.is_none() && filled.annotations.contains_key(olm::key::PACKAGE);
+    let explained = [
+        (key::PACKAGE, is_unread),
+        (key::VERSION, said.version.is_none()),
+    ];
+    let (additions, mut findings) = olm::complete(&filled.annotations, &line, said);
+    if is_theirs {
+        findings.push(Finding::note("metadata-olm", validate::OF_OLM).at(metadata::FILE, 0));
+    }
+    Ok(ForOlm {
+        additions,
+        findings,
+        explained: explained
+            .into_iter()
+            .filter_map(|(key, is_explained)| is_explained.then_some(key))
+            .collect(),
+    })
+}
+
+fn check_for(
+    source: &Source,
+    identity: &Identity,
+    olm: &ForOlm,
     limits: &Limits,
     options: &validate::Options,
 ) -> Result<Report> {
@@ -130,16 +202,25 @@ pub fn check(
             .map(|minimum| minimum.version),
         _ => None,
     };
-    let filled = match metadata::fill(file.as_deref(), identity, highest.as_ref(), limits) {
+    let fill = |file| metadata::fill(file, identity, highest.as_ref(), &olm.additions, limits);
+    let filled = match fill(file.as_deref()) {
         Ok(filled) => filled,
         // That the file cannot be read is found once more, with everything else.
-        Err(error) if error.kind() == Kind::Invalid => {
-            metadata::fill(None, identity, highest.as_ref(), limits)?
-        }
+        Err(error) if error.kind() == Kind::Invalid => fill(None)?,
         Err(error) => return Err(error),
     };
     options.additions = Some(filled.added);
-    check_with(source, limits, &options)
+    let mut report = check_with(source, limits, &options)?;
+    let mut findings = olm.findings.clone();
+    source.origins.locate(&mut findings);
+    let is_explained = |finding: &Finding| {
+        let mut keys = olm.explained.iter();
+        finding.code == "metadata-required" && keys.any(|key| finding.message.contains(key))
+    };
+    report.findings.retain(|finding| !is_explained(finding));
+    report.findings.append(&mut findings);
+    finding::sort(&mut report.findings);
+    Ok(report)
 }
 
 /// Checks the files of a source as they are; findings name them by their places in the source, and what was refused in it

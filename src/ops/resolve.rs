@@ -291,11 +291,12 @@ async fn judge(
     }
 }
 
-/// Fetches the manifest of a bundle and reads what it says; the config only where the manifest says nothing.
+/// Fetches the manifest of a bundle and reads what it says; the config only where the manifest says nothing, and the layers
+/// only where that says no version: a bundle of OLM.
 ///
 /// # Errors
 ///
-/// What [`store::fetch_manifest`] and [`image::identify`] refuse, and [`Kind::Invalid`] for metadata with faults.
+/// What [`store::fetch_manifest`] and [`load::metadata`] refuse, and [`Kind::Invalid`] for metadata with faults.
 pub async fn look(
     store: &dyn Store,
     name: &Name,
@@ -306,12 +307,10 @@ pub async fn look(
     let copies = image::identify(oci, None).map_err(|error| error.at(store.place()))?;
     let metadata = if copies.annotations.contains_key(key::MEDIATYPE) {
         Metadata::of_copy(&copies.annotations)
+            .map_err(Error::of_findings)
+            .map_err(|error| error.at(format!("{}{name}", store.place())))?
     } else {
-        let head = load::load_head(store, manifest.clone(), reach).await?;
-        Metadata::of_copy(head.copies.best())
+        load::metadata(store, manifest.clone(), reach).await?
     };
-    let metadata = metadata
-        .map_err(Error::of_findings)
-        .map_err(|error| error.at(format!("{}{name}", store.place())))?;
     Ok((manifest, metadata))
 }

@@ -77,7 +77,15 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn is_flat(&self) -> bool {
-        self.mediatype == Some(Mediatype::Manifests)
+        matches!(
+            self.mediatype,
+            Some(Mediatype::Manifests | Mediatype::RegistryV1)
+        )
+    }
+
+    /// Tells whether this is a bundle of OLM's, with nothing of this format in it.
+    pub(super) fn is_olm(&self) -> bool {
+        self.mediatype == Some(Mediatype::RegistryV1)
     }
 
     pub(super) fn is_kustomize(&self) -> bool {

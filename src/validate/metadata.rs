@@ -8,8 +8,13 @@ use crate::finding::Finding;
 use crate::limits::{Ceiling, Limits};
 use crate::metadata::{FILE, Mediatype, Metadata, identity_hint, key, parse};
 use crate::oci::Annotations;
+use crate::olm;
 
 use super::Options;
+
+/// Says what is read where OLM's keys are there and none of this format.
+pub(crate) const OF_OLM: &str =
+    "this is the metadata of an OLM bundle (registry+v1): its ClusterServiceVersion says the rest";
 
 /// What was made of the metadata.
 #[derive(Default)]
@@ -75,24 +80,13 @@ pub(super) fn read(
             return Ok(assumed);
         }
     };
-    if is_olm(&annotations) && !is_named {
-        let message =
-            "this is the metadata of an OLM bundle (registry+v1), and none of this format";
-        findings.push(
-            Finding::error("metadata-olm", message).at(FILE, 0).hint(
-                "pack its `manifests/` with --package and --version; the keys of OLM can stay beside ours",
-            ),
-        );
-        return Ok(Read {
-            annotations,
-            lines,
-            ..assumed
-        });
-    }
     for (key, value) in additions {
         annotations
             .entry(key.clone())
             .or_insert_with(|| value.clone());
+    }
+    if olm::is_olm(annotations.keys().map(String::as_str)) {
+        return of_olm(files, annotations, lines, limits, findings);
     }
     Ok(meaning(annotations, lines, options, findings))
 }
@@ -135,8 +129,23 @@ fn mediatype(annotations: &Annotations, options: &Options) -> Option<Mediatype> 
     }
 }
 
-/// Tells whether OLM's keys are there and none of ours.
-fn is_olm(annotations: &Annotations) -> bool {
-    let any = |prefix: &str| annotations.keys().any(|key| key.starts_with(prefix));
-    any(key::OLM_PREFIX) && !any(key::PREFIX)
+/// Reads the metadata of a bundle that has OLM's keys alone; half of it is said by an object.
+fn of_olm(
+    files: &Files,
+    annotations: Annotations,
+    lines: BTreeMap<String, u32>,
+    limits: &Limits,
+    findings: &mut Vec<Finding>,
+) -> Result<Read> {
+    let line = |key: &str| lines.get(key).copied().unwrap_or(0);
+    let (metadata, found) = olm::metadata(files, &annotations, &line, limits)?;
+    findings.push(Finding::note("metadata-olm", OF_OLM).at(FILE, 0));
+    findings.extend(found);
+    Ok(Read {
+        metadata,
+        mediatype: Some(Mediatype::RegistryV1),
+        has_placeholders: false,
+        annotations,
+        lines,
+    })
 }

@@ -3,7 +3,7 @@
 use manifest_bundle::json::parse as strict_json;
 use manifest_bundle::limits::Limits;
 use manifest_bundle::metadata::{self, Identity, Metadata};
-use manifest_bundle::oci::{Document, ImageConfig};
+use manifest_bundle::oci::{Annotations, Document, ImageConfig};
 use manifest_bundle::yaml::documents;
 use serde_json::Value;
 
@@ -80,13 +80,25 @@ pub(crate) fn annotations(data: &[u8]) {
     let Ok(metadata) = Metadata::parse(data, &limits) else {
         return;
     };
-    let Ok(complete) = metadata::complete(Some(data), &Identity::default(), None, &limits) else {
+    let Ok(complete) = metadata::complete(
+        Some(data),
+        &Identity::default(),
+        None,
+        &Annotations::new(),
+        &limits,
+    ) else {
         return;
     };
     assert_eq!(complete.metadata.package, metadata.package);
     assert_eq!(complete.metadata.version, metadata.version);
-    let again =
-        metadata::complete(Some(&complete.bytes), &Identity::default(), None, &limits).unwrap();
+    let again = metadata::complete(
+        Some(&complete.bytes),
+        &Identity::default(),
+        None,
+        &Annotations::new(),
+        &limits,
+    )
+    .unwrap();
     assert_eq!(again.bytes, complete.bytes);
     assert_eq!(again.added, [""; 0]);
 }

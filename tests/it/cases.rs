@@ -30,7 +30,7 @@ use std::path::Path;
 use crate::support::Sandbox;
 
 /// A ConfigMap as short as one can be.
-fn config_map(name: &str) -> String {
+pub(crate) fn config_map(name: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
 }
 

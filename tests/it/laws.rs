@@ -14,7 +14,7 @@ use manifest_bundle::gzip;
 use manifest_bundle::image::{self, Image, PackOptions};
 use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::metadata::{self, Identity};
-use manifest_bundle::oci::{Descriptor, ManifestBlob, media_type};
+use manifest_bundle::oci::{Annotations, Descriptor, ManifestBlob, media_type};
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::reference::{Entry as Selected, Location};
 use manifest_bundle::requirement::Requirement;
@@ -66,7 +66,14 @@ fn bundle(contents: &BTreeMap<String, Vec<u8>>, spool: &mut Spool) -> Bundle {
         version: Some("1.0.0".parse().unwrap()),
         ..Identity::default()
     };
-    let completed = metadata::complete(None, &identity, None, &Limits::default()).unwrap();
+    let completed = metadata::complete(
+        None,
+        &identity,
+        None,
+        &Annotations::new(),
+        &Limits::default(),
+    )
+    .unwrap();
     let mut files = Files::from([(metadata::path().unwrap(), Content::from(completed.bytes))]);
     for (number, (name, data)) in contents.iter().enumerate() {
         let path = format!("manifests/{number}-{}.yaml", name.trim_end_matches('.'));

@@ -31,6 +31,7 @@ mod layouts;
 mod malo;
 mod memory;
 mod mock_registry;
+mod olm;
 mod origins;
 mod real;
 mod registry;

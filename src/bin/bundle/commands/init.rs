@@ -7,6 +7,7 @@ use manifest_bundle::content::Content;
 use manifest_bundle::directory::{self, WriteOptions};
 use manifest_bundle::escape::shown;
 use manifest_bundle::metadata;
+use manifest_bundle::oci::Annotations;
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::{Error, Kind, Result};
 use serde_json::json;
@@ -29,7 +30,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     args.identity.tell(&settings.talk);
-    let completed = metadata::complete(None, &args.identity.identity()?, None, &settings.limits)?;
+    let completed = metadata::complete(
+        None,
+        &args.identity.identity()?,
+        None,
+        &Annotations::new(),
+        &settings.limits,
+    )?;
     let name = completed.metadata.package.as_str();
     let metadata_bytes = Content::from(completed.bytes);
     let mut written = vec![metadata::FILE.to_owned()];

@@ -72,6 +72,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         &loaded.unpacked.bundle.metadata,
     );
     record.size = Some(loaded.image.size());
+    record.leave_out(&loaded.unpacked.left_out, settings);
     whole(&record, &loaded, &report.objects)
 }
 

@@ -116,6 +116,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let digest = loaded.image.manifest.descriptor.digest;
     let mut record = Record::of_store(opened.store.as_ref(), digest, opened.tag.as_ref());
     record.size = Some(loaded.image.size());
+    record.leave_out(&loaded.unpacked.left_out, settings);
     record.metadata = Some(loaded.unpacked.bundle.metadata.clone());
     if !asked.expectations.is_empty() {
         let metadata = &loaded.unpacked.bundle.metadata;

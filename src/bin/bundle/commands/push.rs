@@ -168,17 +168,16 @@ pub(super) fn copy_options(
     }
 }
 
-/// Reads the metadata of what is packed already; the config is fetched and no layer.
+/// Reads the metadata of what is packed already; no layer is fetched, unless it is an OLM bundle.
 async fn metadata(store: &dyn Store, manifest: ManifestBlob, reach: &Reach) -> Result<Metadata> {
-    let head = load::load_head(store, manifest, reach)
+    load::metadata(store, manifest, reach)
         .await
         .map_err(|error| match error.kind() {
             Kind::Invalid if error.detail().hint.is_none() => {
                 error.hint("`bundle copy` moves images of any kind")
             }
             _ => error,
-        })?;
-    Metadata::of_copy(head.copies.best()).map_err(Error::of_findings)
+        })
 }
 
 /// Returns the tag that a location names.

@@ -1,12 +1,14 @@
 //! What the commands that move a bundle answer: one record with all its keys, in text the pinned reference alone.
 
-use manifest_bundle::directory::LeftOut;
+use manifest_bundle::directory::{LeftOut, OUTSIDE};
 use manifest_bundle::metadata::Metadata;
+use manifest_bundle::path::BundlePath;
 use manifest_bundle::store::Store;
 use manifest_bundle::{digest::Digest, tag::Tag};
 use serde_json::{Value, json};
 
 use crate::output::Answer;
+use crate::settings::Settings;
 
 /// Where a bundle or an image is, and what it is.
 #[derive(Debug)]
@@ -45,6 +47,20 @@ impl Record {
             size: None,
             metadata: None,
             left_out: None,
+        }
+    }
+
+    /// Adds what an OLM image holds beside its bundle, and says so.
+    pub(super) fn leave_out(&mut self, beside: &[BundlePath], settings: &Settings) {
+        for path in beside {
+            let one = LeftOut {
+                path: path.to_string(),
+                rule: OUTSIDE.to_owned(),
+            };
+            settings
+                .talk
+                .say(format!("left out `{}`: {}", one.path, one.rule));
+            self.left_out.get_or_insert_default().push(one);
         }
     }
 

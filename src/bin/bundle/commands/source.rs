@@ -47,6 +47,9 @@ pub(super) struct PackArgs {
     /// Follow links that lead into this directory as well
     #[arg(long, value_name = "DIR", help_heading = "Packing")]
     pub(super) symlink_root: Vec<std::path::PathBuf>,
+    /// Write the keys of the Operator Lifecycle Manager (registry+v1) beside ours; there must be one ClusterServiceVersion
+    #[arg(long, help_heading = "Packing")]
+    pub(super) olm: bool,
     /// Pack objects with errors; errors in metadata and layout are never packed
     #[arg(long, help_heading = "Packing")]
     pub(super) allow_invalid: bool,
@@ -75,6 +78,7 @@ impl PackArgs {
         Ok(PackRequest {
             read: self.read_options(),
             identity: self.identity.identity()?,
+            olm: self.olm,
             allow_invalid: self.allow_invalid,
             progress: settings.talk.steps(),
             image: PackOptions {
@@ -105,6 +109,7 @@ impl PackArgs {
     /// Refuses flags that say how to pack, for a source that is packed already.
     pub(super) fn refuse(&self, location: &Location) -> Result<()> {
         let packs = self.flatten
+            || self.olm
             || self.created.is_some()
             || self.image_format != FormatArg::Oci
             || !self.identity.is_empty();

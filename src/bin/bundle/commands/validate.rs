@@ -251,9 +251,10 @@ fn of_source(
         ));
     }
     // Objects alone may be checked too; whatever says that they are a bundle makes them one that `pack` would make.
-    let identity = args.pack.identity.identity()?;
-    if source.declared || identity != Identity::default() {
-        return pack::check(source, &identity, &settings.limits, options);
+    let (pack, limits) = (&args.pack, &settings.limits);
+    let identity = pack.identity.identity()?;
+    if source.declared || pack.olm || identity != Identity::default() {
+        return pack::check(source, &identity, pack.olm, limits, options);
     }
-    pack::check_with(source, &settings.limits, options)
+    pack::check_with(source, limits, options)
 }
