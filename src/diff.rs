@@ -220,7 +220,13 @@ fn source_metadata(files: &Files, index: &Index, limits: &Limits) -> Result<Opti
     };
     let bytes = index::bytes_of(path, content)?;
     let highest = index.min_operator_version.as_ref();
-    let filled = metadata::fill(Some(&bytes), &Identity::default(), highest, limits)?;
+    let filled = metadata::fill(
+        Some(&bytes),
+        &Identity::default(),
+        highest,
+        &Annotations::new(),
+        limits,
+    )?;
     Ok(Some(filled.annotations))
 }
 
