@@ -164,9 +164,13 @@ impl Repository {
     /// Makes a repository of a registry, from a path such as `team/etcd`.
     pub fn new(registry: Registry, path: &str) -> Result<Self, Invalid> {
         check_repository(path)?;
-        let path = if registry.host == DOCKER_HUB && registry.port.is_none() && !path.contains('/')
-        {
-            format!("library/{path}")
+        let is_official =
+            registry.host == DOCKER_HUB && registry.port.is_none() && !path.contains('/');
+        let path = if is_official {
+            let whole = format!("library/{path}");
+            // What is asked for is longer than what was written.
+            check_repository(&whole)?;
+            whole
         } else {
             path.to_owned()
         };
@@ -507,6 +511,16 @@ mod tests {
             let location: Location = text.parse().unwrap();
             assert_eq!(location.to_string(), text);
             assert_eq!(location.to_string().parse::<Location>().unwrap(), location);
+        }
+    }
+
+    #[test]
+    fn a_repository_may_be_as_long_as_what_is_asked_for() {
+        for (registry, longest) in [("reg.io", 255), ("docker.io", 247), ("docker.io/a", 253)] {
+            let of = |length: usize| format!("{registry}/{}", "a".repeat(length));
+            let whole = of(longest).parse::<Location>().unwrap();
+            assert_eq!(whole.to_string().parse::<Location>().unwrap(), whole);
+            assert!(of(longest + 1).parse::<Location>().is_err(), "{registry}");
         }
     }
 
