@@ -6,6 +6,7 @@
 mod breaking;
 mod crds;
 mod fields;
+mod files;
 mod grants;
 mod images;
 mod index;
@@ -29,12 +30,14 @@ use crate::path::BundlePath;
 pub use breaking::{Breaking, RULES, Rule};
 pub use crds::{CrdVersion, CrdVersions};
 pub use fields::{Field, FieldChange};
+pub use files::{FileChange, Hunk, Line, files};
 pub use grants::{Grant, Grants};
 pub use mask::HIDDEN;
 pub use path::{FieldPath, Step};
 
 use index::{Index, Item};
 use load::{Found, Loader};
+use mask::Sources;
 
 /// One side of a comparison.
 #[derive(Debug, Clone, Copy)]
@@ -140,9 +143,13 @@ pub fn diff(old: &Side<'_>, new: &Side<'_>, limits: &Limits) -> Result<Diff> {
     let [a, b] = &indexes;
     diff.images_removed = a.images.difference(&b.images).cloned().collect();
     diff.images_added = b.images.difference(&a.images).cloned().collect();
+    let sources = [
+        Sources::of(old.files, limits)?,
+        Sources::of(new.files, limits)?,
+    ];
     let mut loaders = [Loader::new(old, limits), Loader::new(new, limits)];
     for pair in index::pairs(a, b) {
-        compare(pair, &mut loaders, &mut diff)?;
+        compare(pair, &mut loaders, &sources, &mut diff)?;
     }
     diff.changes
         .sort_by(|a, b| (&a.subject, &a.old, &a.new).cmp(&(&b.subject, &b.old, &b.new)));
@@ -234,6 +241,7 @@ fn source_metadata(files: &Files, index: &Index, limits: &Limits) -> Result<Opti
 fn compare(
     [old, new]: [Option<&Item>; 2],
     [old_loader, new_loader]: &mut [Loader<'_>; 2],
+    sources: &[Sources; 2],
     diff: &mut Diff,
 ) -> Result<()> {
     let Some(subject) = old.or(new).map(|item| item.subject.clone()) else {
@@ -246,6 +254,10 @@ fn compare(
         fields: Vec::new(),
         breaking: Vec::new(),
     };
+    let hides_all = [&change.old, &change.new]
+        .into_iter()
+        .flatten()
+        .any(|place| sources.iter().any(|sources| sources.has(&place.file)));
     let is_pair = old.is_some() && new.is_some();
     let is_wanted = |item: &&Item| is_pair || has_summary(item);
     let old = old
@@ -285,7 +297,7 @@ fn compare(
                 ..
             }),
         ) => {
-            change.fields = fields::of_documents(&a.node, &b.node);
+            change.fields = fields::of_documents(&a.node, &b.node, hides_all);
         }
         (
             Some(Found {

@@ -62,14 +62,14 @@ pub(super) fn of_objects(old: &Object, new: &Object) -> Vec<Field> {
     walk.fields
 }
 
-/// Compares two documents that are no objects.
-pub(super) fn of_documents(old: &Node, new: &Node) -> Vec<Field> {
+/// Compares two documents that are no objects; `hides_all` says that a Secret is made from them.
+pub(super) fn of_documents(old: &Node, new: &Node, hides_all: bool) -> Vec<Field> {
     let kind = |node: &Node| Mask::of(node.get("kind").and_then(Node::as_str));
     // If one of them is a Secret, both are treated as one.
-    let mask = if kind(old) == Mask::Open {
-        kind(new)
-    } else {
-        kind(old)
+    let mask = match kind(old) {
+        _ if hides_all => Mask::Hidden,
+        Mask::Open => kind(new),
+        mask => mask,
     };
     let mut walk = Walk::new(mask);
     walk.values(old, new);

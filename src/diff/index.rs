@@ -374,7 +374,7 @@ pub(super) fn bytes_of(path: &BundlePath, content: &Content) -> Result<Bytes> {
     content.to_bytes().map_err(|error| cannot_read(path, error))
 }
 
-fn cannot_read(path: &BundlePath, error: std::io::Error) -> Error {
+pub(super) fn cannot_read(path: &BundlePath, error: std::io::Error) -> Error {
     Error::io("cannot read", path.as_str().as_ref(), error)
 }
 

@@ -1,8 +1,17 @@
 //! What of a value may be shown: never what a Secret holds, nor a text that is a Secret.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
-use crate::yaml::{Node, Value};
+use crate::bundle::Files;
+use crate::error::Result;
+use crate::limits::Limits;
+use crate::objects;
+use crate::path::BundlePath;
+use crate::yaml::{self, Node, Value};
+
+use super::index::bytes_of;
 
 /// What stands in the place of a value that is not shown.
 pub const HIDDEN: &str = "(hidden)";
@@ -64,6 +73,105 @@ impl Mask {
             _ if self.hides(node) => HIDDEN.into(),
             _ => node.to_json(),
         }
+    }
+}
+
+/// The files from which kustomizations make Secrets, by the last parts of their paths.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sources {
+    names: BTreeSet<String>,
+    /// Whether a kustomization cannot be read, so that any file may be one.
+    any: bool,
+}
+
+impl Sources {
+    /// Reads the kustomizations among some files.
+    pub(super) fn of(files: &Files, limits: &Limits) -> Result<Self> {
+        let mut sources = Self::default();
+        for (path, content) in files {
+            if objects::is_kustomization(path.file_name()) {
+                for document in yaml::documents(&bytes_of(path, content)?, limits) {
+                    match document {
+                        Ok(document) => sources.add(&document.root),
+                        Err(_) => sources.any = true,
+                    }
+                }
+            }
+        }
+        Ok(sources)
+    }
+
+    fn add(&mut self, node: &Node) {
+        let list = |node: Option<&'_ Node>| {
+            node.and_then(Node::as_sequence)
+                .unwrap_or_default()
+                .to_vec()
+        };
+        for generator in list(node.get("secretGenerator")) {
+            let all = ["files", "envs"]
+                .into_iter()
+                .flat_map(|key| list(generator.get(key)));
+            for one in all.chain(generator.get("env").cloned()) {
+                // `key=path` gives the content another name.
+                let text = one.as_str().unwrap_or_default();
+                let path = text.split_once('=').map_or(text, |(_, path)| path);
+                let name = path.rsplit('/').next().unwrap_or(path);
+                self.names.insert(name.to_owned());
+            }
+        }
+    }
+
+    pub(super) fn has(&self, path: &BundlePath) -> bool {
+        self.any || self.names.contains(path.file_name())
+    }
+}
+
+/// Returns the lines, from 0, of all documents of a file in which something is hidden.
+///
+/// A text that cannot be read is hidden if it looks like a Secret, and so is what a Secret is made from.
+pub(super) fn secret_lines(
+    path: &BundlePath,
+    text: &[u8],
+    sources: &Sources,
+    limits: &Limits,
+) -> BTreeSet<u32> {
+    let whole = || 0..u32::try_from(text.split(|b| *b == b'\n').count()).unwrap_or(u32::MAX);
+    if sources.has(path) {
+        return whole().collect();
+    }
+    let mut lines = BTreeSet::new();
+    for document in yaml::documents(text, limits) {
+        match document {
+            Ok(document) => {
+                if holds_secret(&document.root) {
+                    let bytes = text.get(document.range).unwrap_or_default();
+                    let count = bytes.split(|b| *b == b'\n').count();
+                    let first = document.line.saturating_sub(1);
+                    let count = u32::try_from(count).unwrap_or(u32::MAX);
+                    lines.extend(first..first.saturating_add(count));
+                }
+            }
+            Err(_) if is_secret(&String::from_utf8_lossy(text)) => lines.extend(whole()),
+            Err(_) => {}
+        }
+    }
+    lines
+}
+
+/// Tells whether something in a value is a Secret, or would be hidden in one.
+fn holds_secret(node: &Node) -> bool {
+    match &node.value {
+        Value::Mapping(entries) => {
+            node.get("kind")
+                .and_then(Node::as_str)
+                .is_some_and(|kind| kind.starts_with("Secret"))
+                || entries
+                    .iter()
+                    .any(|(key, value)| &*key.text == "secretGenerator" || holds_secret(value))
+        }
+        Value::Sequence(items) => items.iter().any(holds_secret),
+        Value::String(text) => is_secret(text),
+        _ => false,
     }
 }
 

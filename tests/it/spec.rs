@@ -3,6 +3,7 @@
 //! A fenced block or table that no executor claims fails, so nothing can be written there that is not tested.
 
 mod blocks;
+mod changes;
 mod golden;
 mod markdown;
 mod references;

@@ -47,6 +47,9 @@ pub(super) struct Walk<'f> {
 
 impl Walk<'_> {
     pub(super) fn note(&mut self, rule: &'static str, certain: bool, line: u32, what: String) {
+        // What the status holds is up to the controller, which comes with the definition; those who read it miss what is removed.
+        let is_status = self.field == "status" || self.field.starts_with("status.");
+        let certain = certain && (!is_status || rule == "crd-field-removed");
         let message = match self.field.as_str() {
             "" => what,
             field => format!("`{}`: {what}", shown(field)),
@@ -106,7 +109,13 @@ impl Walk<'_> {
     }
 
     fn unknown_fields(&mut self, old: &Node, new: &Node) {
-        if keeps(old) && !keeps(new) && !self.keeps_all && new.get("additionalProperties").is_none()
+        let kinds = types(old);
+        let has_fields = kinds.contains("object") || kinds.contains("any");
+        if has_fields
+            && keeps(old)
+            && !keeps(new)
+            && !self.keeps_all
+            && new.get("additionalProperties").is_none()
         {
             let what = "fields that the schema does not name are dropped";
             self.note("crd-unknown-fields", true, new.line, what.to_owned());
@@ -211,8 +220,7 @@ impl Walk<'_> {
             let (Some(after), before) = (new.get(key), old.get(key)) else {
                 continue;
             };
-            let is_said_otherwise =
-                key == "anyOf" && is_int_or_string(new) && is_int_or_string(old);
+            let is_said_otherwise = key == "anyOf" && is_integer_or_string(after);
             if !is_said_otherwise && before.is_none_or(|before| !same(before, after)) {
                 let what = format!(
                     "`{key}` is {}",
@@ -255,16 +263,17 @@ fn said(types: &BTreeSet<&str>) -> String {
 
 fn is_int_or_string(node: &Node) -> bool {
     is_true(node.get("x-kubernetes-int-or-string"))
-        || node
-            .get("anyOf")
-            .and_then(Node::as_sequence)
-            .is_some_and(|all| {
-                let kinds: Vec<&str> = all
-                    .iter()
-                    .filter_map(|one| one.get("type")?.as_str())
-                    .collect();
-                kinds.len() == all.len() && kinds.contains(&"integer") && kinds.contains(&"string")
-            })
+        || node.get("anyOf").is_some_and(is_integer_or_string)
+}
+
+/// Tells whether a list of schemas says in a long way that a value is an integer or a string.
+fn is_integer_or_string(any_of: &Node) -> bool {
+    let all = any_of.as_sequence().unwrap_or_default();
+    let kinds: Vec<&str> = all
+        .iter()
+        .filter_map(|one| one.get("type")?.as_str())
+        .collect();
+    kinds.len() == all.len() && kinds.contains(&"integer") && kinds.contains(&"string")
 }
 
 /// Tells whether a schema keeps fields that it does not name.

@@ -17,6 +17,7 @@ use manifest_bundle::reference::Location;
 use manifest_bundle::validate::{Options, validate};
 use manifest_bundle::yaml;
 
+use super::changes;
 use super::golden::Sample;
 use super::markdown::Block;
 use super::schemas::{All, json};
@@ -42,6 +43,7 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
         ["yaml", "channel-file", ..] => channel_file(block),
         ["yaml", "rendered"] => rendered(block),
         ["text", "channels"] => channels(block),
+        ["yaml", "change" | "schema", ..] => changes::run(block),
         _ => Err(format!("nothing executes a block `{}`", words.join(" "))),
     }
 }

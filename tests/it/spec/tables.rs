@@ -46,6 +46,7 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Exit code", "Kind", "Meaning"] => return tool::exit_codes(table),
         ["Older", "Newer"] => resolution::order,
         ["Asked", "The bundle says", "Outcome"] => resolution::fits,
+        ["Rule of a change", "Finds"] => return super::changes::rules(table),
         ["Code of a reason", "Means"] => return resolution::codes(table),
         ["Phase", "Kinds", "Because"] => return order::phases(table),
         ["Channel", "Is"] => resolution::channel_name,

@@ -7,11 +7,12 @@ use std::io::IsTerminal as _;
 
 use anstream::{AutoStream, ColorChoice};
 use manifest_bundle::bundle;
-use manifest_bundle::diff::{self, Diff, Side};
+use manifest_bundle::diff::{self, Diff, FileChange, Side};
 use manifest_bundle::escape::shown_lines;
 use manifest_bundle::expectation::Expectations;
 use manifest_bundle::reference::Location;
 use manifest_bundle::{Error, Result};
+use serde_json::Value;
 
 use super::contents::{self, Contents};
 use crate::args::{AccessArgs, Format, FromArgs, ToArgs, TransferArgs, word};
@@ -39,6 +40,9 @@ pub(crate) struct Args {
     /// Show breaking changes only; exit 1 only if there are some
     #[arg(long)]
     breaking: bool,
+    /// Compare files as they are, line by line
+    #[arg(long, conflicts_with = "breaking")]
+    files: bool,
     #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
@@ -65,6 +69,11 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         return Err(Error::usage("there are not two sides"));
     };
     let progress = settings.talk.work("comparing");
+    if args.files {
+        let found = diff::files(&old.files, &new.files, &settings.limits)?;
+        drop(progress);
+        return Ok(of_files(args, &found, settings));
+    }
     let found = diff::diff(&side(&old), &side(&new), &settings.limits)?;
     drop(progress);
     for line in report::findings(&found.notes) {
@@ -92,6 +101,34 @@ fn answer(args: &Args, found: &Diff, settings: &Settings) -> Answer {
     } else {
         text::of(args, found)
     };
+    let mut answer = shown(&lines, value, settings);
+    let differs = if args.breaking {
+        breaking > 0
+    } else {
+        !found.is_empty()
+    };
+    answer.code = u8::from(differs);
+    answer.closing = settings.talk.closing(closing(found, breaking));
+    answer
+}
+
+/// Makes the answer about files as they are.
+fn of_files(args: &Args, found: &[FileChange], settings: &Settings) -> Answer {
+    let mut answer = shown(
+        &text::of_files(args, found),
+        data::of_files(args, found),
+        settings,
+    );
+    answer.code = u8::from(!found.is_empty());
+    answer.closing = settings.talk.closing(match found.len() {
+        0 => "no difference".to_owned(),
+        count => format!("{} of files", counted(count, "difference")),
+    });
+    answer
+}
+
+/// Makes an answer of lines, none with `--quiet`, and in colour where a person sees them.
+fn shown(lines: &[String], value: Value, settings: &Settings) -> Answer {
     let mut answer = Answer::new("", value);
     if !settings.talk.is_quiet() {
         answer.text = shown_lines(&lines.join("\n"));
@@ -103,13 +140,6 @@ fn answer(args: &Args, found: &Diff, settings: &Settings) -> Answer {
             answer.verbatim = true;
         }
     }
-    let differs = if args.breaking {
-        breaking > 0
-    } else {
-        !found.is_empty()
-    };
-    answer.code = u8::from(differs);
-    answer.closing = settings.talk.closing(closing(found, breaking));
     answer
 }
 

@@ -1,8 +1,9 @@
 //! The answer of `diff` for machines.
 
 use manifest_bundle::diff::{
-    Breaking, Change, CrdVersion, Diff, Field, FieldChange, Grant, Place, Subject,
+    Breaking, Change, CrdVersion, Diff, Field, FieldChange, FileChange, Grant, Hunk, Place, Subject,
 };
+use manifest_bundle::path::BundlePath;
 use serde_json::{Value, json};
 
 use super::Args;
@@ -33,6 +34,50 @@ pub(super) fn of(args: &Args, found: &Diff) -> Value {
         "crds": found.crds.iter().map(|one| json!({ "name": one.name, "old": versions(&one.old), "new": versions(&one.new) })).collect::<Vec<_>>(),
         "changes": changes,
         "notes": found.notes.iter().map(crate::report::finding).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns the comparison of files as they are.
+pub(super) fn of_files(args: &Args, found: &[FileChange]) -> Value {
+    let file = |one: &FileChange| {
+        json!({
+            "change": word(one),
+            "old": one.old.as_ref().map(BundlePath::as_str),
+            "new": one.new.as_ref().map(BundlePath::as_str),
+            "binary": one.is_binary,
+            "hunks": one.hunks.iter().map(hunk).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "old": args.old.to_string(),
+        "new": args.new.to_string(),
+        "same": found.is_empty(),
+        "files": found.iter().map(file).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns what happened to a file.
+pub(super) fn word(file: &FileChange) -> &'static str {
+    match (&file.old, &file.new) {
+        (None, _) => "added",
+        (_, None) => "removed",
+        (old, new) if old != new => "moved",
+        _ => "changed",
+    }
+}
+
+fn hunk(hunk: &Hunk) -> Value {
+    let lines: Vec<String> = hunk
+        .lines
+        .iter()
+        .map(|line| format!("{}{}", line.mark, line.text))
+        .collect();
+    json!({
+        "oldLine": hunk.old.0,
+        "oldLines": hunk.old.1,
+        "newLine": hunk.new.0,
+        "newLines": hunk.new.1,
+        "lines": lines,
     })
 }
 

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use manifest_bundle::diff::{
-    Breaking, Change, CrdVersion, Diff, Field, FieldChange, Grant, HIDDEN, Place, Subject,
+    Breaking, Change, CrdVersion, Diff, Field, FieldChange, FileChange, Grant, HIDDEN, Place, Step,
+    Subject,
 };
 use manifest_bundle::escape::shown;
+use manifest_bundle::path::BundlePath;
 use serde_json::Value;
 
 use super::Args;
@@ -77,12 +79,7 @@ pub(super) fn of(args: &Args, found: &Diff) -> Vec<String> {
     }
     for change in &found.changes {
         lines.push(heading(change));
-        lines.extend(
-            change
-                .breaking
-                .iter()
-                .map(|one| format!("!   {}", sentence(one))),
-        );
+        lines.extend(broken(&change.breaking));
         for field in &change.fields {
             lines.extend(of_field(field));
         }
@@ -99,12 +96,38 @@ pub(super) fn breaking(found: &Diff) -> Vec<String> {
         .filter(|change| !change.breaking.is_empty())
     {
         lines.push(heading(change));
-        lines.extend(
-            change
-                .breaking
-                .iter()
-                .map(|one| format!("!   {}", sentence(one))),
-        );
+        lines.extend(broken(&change.breaking));
+    }
+    lines
+}
+
+/// Shows files as they are: one line for each that only one side has or that was moved, else the lines that differ.
+pub(super) fn of_files(args: &Args, found: &[FileChange]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for file in found {
+        let path = |side: &Option<BundlePath>| side.as_ref().map(|path| shown(path.as_str()));
+        match (path(&file.old), path(&file.new)) {
+            (Some(old), Some(new)) if old != new => lines.push(format!("~ {old} → {new}")),
+            (Some(path), Some(_)) if file.hunks.is_empty() => {
+                lines.push(format!("~ {path}: no text, and it differs"));
+            }
+            (Some(path), Some(_)) => {
+                lines.push(format!("--- {}/{path}", args.old));
+                lines.push(format!("+++ {}/{path}", args.new));
+            }
+            (Some(path), None) => lines.push(format!("- {path}")),
+            (None, path) => lines.push(format!("+ {}", path.unwrap_or_default())),
+        }
+        for hunk in &file.hunks {
+            let ((a, b), (c, d)) = (hunk.old, hunk.new);
+            lines.push(format!("@@ -{a},{b} +{c},{d} @@"));
+            // A line is shown whole: nobody can apply a part of it.
+            lines.extend(
+                hunk.lines
+                    .iter()
+                    .map(|line| format!("{}{}", line.mark, line.text)),
+            );
+        }
     }
     lines
 }
@@ -133,6 +156,31 @@ pub(super) fn coloured(text: &str) -> String {
         };
     }
     out
+}
+
+/// Writes what breaks, once for all versions of a definition in which it is the same.
+fn broken(all: &[Breaking]) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for one in all {
+        let version = match one.path.0.as_slice() {
+            // Of a schema; what is said of a version as a whole names it.
+            [_, _, Step::Item(fields), _, ..] => fields.first(),
+            _ => None,
+        };
+        let version = version
+            .filter(|_| one.rule.starts_with("crd-"))
+            .map(|(_, version)| version.as_str());
+        let sentence = sentence(one);
+        match lines.iter_mut().find(|(known, _)| *known == sentence) {
+            Some((_, versions)) => versions.extend(version),
+            None => lines.push((sentence, version.into_iter().collect())),
+        }
+    }
+    let line = |(sentence, versions): (String, Vec<&str>)| match versions.as_slice() {
+        [] => format!("!   {sentence}"),
+        versions => format!("!   {}: {sentence}", shown(&versions.join(", "))),
+    };
+    lines.into_iter().map(line).collect()
 }
 
 fn sentence(one: &Breaking) -> String {
