@@ -13,6 +13,7 @@ mod index;
 mod lists;
 mod load;
 mod mask;
+mod pairs;
 mod path;
 mod value;
 
@@ -136,7 +137,7 @@ impl Diff {
 /// [`Kind::Invalid`](crate::Kind::Invalid) for a file that cannot be read as YAML, unless both sides have the very same; [`Kind::Limit`](crate::Kind::Limit) for one that is over a
 /// ceiling; content that cannot be read.
 pub fn diff(old: &Side<'_>, new: &Side<'_>, limits: &Limits) -> Result<Diff> {
-    let indexes = [Index::read(old, limits)?, Index::read(new, limits)?];
+    let indexes = index::read([old, new], limits)?;
     let mut diff = Diff::default();
     unreadable(&indexes, &mut diff.notes)?;
     compare_metadata([old, new], &indexes, limits, &mut diff)?;
@@ -148,7 +149,7 @@ pub fn diff(old: &Side<'_>, new: &Side<'_>, limits: &Limits) -> Result<Diff> {
         Sources::of(new.files, limits)?,
     ];
     let mut loaders = [Loader::new(old, limits), Loader::new(new, limits)];
-    for pair in index::pairs(a, b) {
+    for pair in pairs::pairs(a, b) {
         compare(pair, &mut loaders, &sources, &mut diff)?;
     }
     diff.changes

@@ -60,7 +60,7 @@ pub struct Line {
 pub fn files(old: &Files, new: &Files, limits: &Limits) -> Result<Vec<FileChange>> {
     let (a, b) = (digests(old, limits)?, digests(new, limits)?);
     let is_gone = |path: &BundlePath, other: &Files| !other.contains_key(path);
-    let mut added: BTreeMap<&str, Vec<&BundlePath>> = BTreeMap::new();
+    let mut added: BTreeMap<&Digest, Vec<&BundlePath>> = BTreeMap::new();
     for (path, digest) in b.iter().rev().filter(|(path, _)| is_gone(path, old)) {
         added.entry(digest).or_default().push(path);
     }
@@ -76,7 +76,7 @@ pub fn files(old: &Files, new: &Files, limits: &Limits) -> Result<Vec<FileChange
         match b.get(path) {
             Some(other) if other == digest => continue,
             Some(_) => lines(path, [old, new], &sources, limits, &mut change)?,
-            None => change.new = added.get_mut(digest.as_str()).and_then(Vec::pop).cloned(),
+            None => change.new = added.get_mut(digest).and_then(Vec::pop).cloned(),
         }
         changes.push(change);
     }
@@ -98,7 +98,7 @@ pub fn files(old: &Files, new: &Files, limits: &Limits) -> Result<Vec<FileChange
     Ok(changes)
 }
 
-fn digests<'f>(files: &'f Files, limits: &Limits) -> Result<BTreeMap<&'f BundlePath, String>> {
+fn digests<'f>(files: &'f Files, limits: &Limits) -> Result<BTreeMap<&'f BundlePath, Digest>> {
     let mut digests = BTreeMap::new();
     for (path, content) in files {
         let (found, limit) = (content.len(), limits[Ceiling::File]);
@@ -110,7 +110,7 @@ fn digests<'f>(files: &'f Files, limits: &Limits) -> Result<BTreeMap<&'f BundleP
         let digest: Digest = content
             .digest(Hasher::sha256())
             .map_err(|error| cannot_read(path, error))?;
-        digests.insert(path, digest.hex());
+        digests.insert(path, digest);
     }
     Ok(digests)
 }

@@ -1,6 +1,6 @@
 //! The first pass: what there is on one side, where, and a digest of each value. One document is held at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -26,6 +26,8 @@ pub(super) struct Item {
     pub(super) subject: Subject,
     /// Group and version of an object's API.
     pub(super) api_version: Option<String>,
+    /// Whether its name is made up each time that it is created.
+    pub(super) has_generated_name: bool,
     pub(super) file: BundlePath,
     /// The line on which it begins; 0 for a file.
     pub(super) line: u32,
@@ -72,154 +74,68 @@ pub(super) struct Index {
     pub(super) min_operator_version: Option<Version>,
     /// Places of objects that are there before.
     repeated: Vec<(ObjectId, BundlePath, u32)>,
-    known: BTreeSet<Subject>,
+}
+
+/// Reads two sides, file by file; a file that is the same on both is read once.
+pub(super) fn read([old, new]: [&Side<'_>; 2], limits: &Limits) -> Result<[Index; 2]> {
+    let placeholders = [placeholders(old, limits)?, placeholders(new, limits)?];
+    let mut indexes = [Index::default(), Index::default()];
+    let paths: BTreeSet<&BundlePath> = old.files.keys().chain(new.files.keys()).collect();
+    for path in paths
+        .into_iter()
+        .filter(|path| path.as_str() != metadata::FILE)
+    {
+        let mut last: Option<(Digest, bool, Part)> = None;
+        for ((side, index), is_template) in
+            [old, new].into_iter().zip(&mut indexes).zip(placeholders)
+        {
+            let Some(content) = side.files.get(path) else {
+                continue;
+            };
+            let (found, limit) = (content.len(), limits[Ceiling::File]);
+            if found > limit {
+                let error = Error::limit(Ceiling::File, limit, found);
+                return Err(error.at(path).file(path));
+            }
+            let digest = content.digest(Hasher::sha256());
+            let digest = digest.map_err(|error| cannot_read(path, error))?;
+            let part = match last.take() {
+                Some((known, how, part)) if known == digest && how == is_template => part,
+                _ => Part::read(path, content, digest, is_template, limits)?,
+            };
+            index.add(part.clone(), limits)?;
+            last = Some((digest, is_template, part));
+        }
+    }
+    for index in &mut indexes {
+        index.find_repeated();
+    }
+    Ok(indexes)
 }
 
 impl Index {
-    /// Reads one side, file by file.
-    pub(super) fn read(side: &Side<'_>, limits: &Limits) -> Result<Self> {
-        let mut index = Self::default();
-        let has_placeholders = placeholders(side, limits)?;
-        for (path, content) in side.files {
-            if path.as_str() == metadata::FILE {
-                continue;
-            }
-            let (found, limit) = (content.len(), limits[Ceiling::File]);
-            if found > limit {
-                return Err(Error::limit(Ceiling::File, limit, found)
-                    .at(path)
-                    .file(path));
-            }
-            let is_manifest = path.strip_prefix(MANIFESTS).is_some()
-                && (is_manifest_name(path.file_name())
-                    || objects::is_kustomization(path.file_name()));
-            if is_manifest {
-                let bytes = bytes_of(path, content)?;
-                if has_placeholders && is_template(&bytes) {
-                    index.read_template(path, &bytes, limits)?;
-                } else {
-                    index.read_manifest(path, &bytes, limits)?;
-                }
-            } else {
-                let digest = content.digest(Hasher::sha256());
-                let digest = digest.map_err(|error| cannot_read(path, error))?;
-                index.items.push(Item {
-                    subject: Subject::File(path.clone()),
-                    api_version: None,
-                    file: path.clone(),
-                    line: 0,
-                    at: At::File,
-                    digest,
-                });
-            }
+    fn add(&mut self, part: Part, limits: &Limits) -> Result<()> {
+        self.items.extend(part.items);
+        let (found, limit) = (self.items.len() as u64, limits[Ceiling::Objects]);
+        if found > limit {
+            return Err(Error::limit(Ceiling::Objects, limit, found));
         }
-        index.known = BTreeSet::new();
-        Ok(index)
+        self.faults.extend(part.faults);
+        self.images.extend(part.images);
+        let known = self.min_operator_version.take();
+        self.min_operator_version = higher(known, part.min_operator_version);
+        Ok(())
     }
 
-    fn read_manifest(&mut self, path: &BundlePath, bytes: &[u8], limits: &Limits) -> Result<()> {
-        let mut others = 0;
-        for document in yaml::documents(bytes, limits) {
-            let document = match document {
-                Ok(document) => document,
-                Err(fault) => {
-                    let code = format!("yaml-{}", fault.kind.name());
-                    let finding = Finding::error(code_of(&code), shown(&fault.message));
-                    let finding = finding.at(path, fault.line);
-                    self.faults.push((finding, Digest::of(bytes)));
-                    continue;
-                }
-            };
-            let Range { start, end } = document.range;
-            let first_line = document.line;
-            for (item, entry) in objects::in_document(document.root, path.file_name())
-                .into_iter()
-                .enumerate()
+    fn find_repeated(&mut self) {
+        let mut known = BTreeSet::new();
+        for item in &self.items {
+            if let Subject::Object(id) = &item.subject
+                && !known.insert(id)
+                && !item.has_generated_name
             {
-                let at = At::Document {
-                    start,
-                    end,
-                    first_line,
-                    item,
-                };
-                self.add(path, at, &entry, &mut others, limits)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn read_template(&mut self, path: &BundlePath, bytes: &[u8], limits: &Limits) -> Result<()> {
-        let (mut others, mut item, mut outcome) = (0, 0, Ok(()));
-        objects::read_template(path.file_name(), bytes, limits, |entry| {
-            if outcome.is_ok() {
-                outcome = self.add(path, At::Template { item }, &entry, &mut others, limits);
-            }
-            item += 1;
-        });
-        outcome
-    }
-
-    /// Takes note of what stands in a file.
-    fn add(
-        &mut self,
-        path: &BundlePath,
-        at: At,
-        entry: &Entry,
-        others: &mut usize,
-        limits: &Limits,
-    ) -> Result<()> {
-        let limit = limits[Ceiling::Objects];
-        if self.items.len() as u64 >= limit {
-            return Err(Error::limit(
-                Ceiling::Objects,
-                limit,
-                limit.saturating_add(1),
-            ));
-        }
-        let item = match entry {
-            Entry::Object(object) => {
-                self.look_at(object);
-                let subject = Subject::Object(identity(object));
-                if !self.known.insert(subject.clone()) && !object.has_generated_name {
-                    let place = (object.id.clone(), path.clone(), object.line);
-                    self.repeated.push(place);
-                }
-                Item {
-                    subject,
-                    api_version: Some(object.api_version()),
-                    file: path.clone(),
-                    line: object.line,
-                    at,
-                    digest: value::digest_of_object(object),
-                }
-            }
-            Entry::Other(other) => {
-                let place = *others;
-                *others = place.saturating_add(1);
-                Item {
-                    subject: Subject::Document(path.clone(), place),
-                    api_version: None,
-                    file: path.clone(),
-                    line: other.line,
-                    at,
-                    digest: value::digest(&other.node),
-                }
-            }
-            Entry::Fault(_) => return Ok(()),
-        };
-        self.items.push(item);
-        Ok(())
-    }
-
-    /// Takes from an object what is known of a side as a whole.
-    fn look_at(&mut self, object: &Object) {
-        images::of(object, &mut self.images);
-        let asked = object.annotation(KDP_MIN_OPERATOR_VERSION);
-        let asked = asked.and_then(|node| node.as_str()?.parse::<Version>().ok());
-        if let Some(asked) = asked {
-            let is_higher = |known: &Version| asked.precedence(known).is_gt();
-            if self.min_operator_version.as_ref().is_none_or(is_higher) {
-                self.min_operator_version = Some(asked);
+                self.repeated
+                    .push((id.clone(), item.file.clone(), item.line));
             }
         }
     }
@@ -234,6 +150,7 @@ impl Index {
         let (id, file, line) = self.repeated.first()?;
         let others = match self.repeated.len() {
             1 => String::new(),
+            2 => ", and another one".to_owned(),
             count => format!(", and {} others", count.saturating_sub(1)),
         };
         let id = shown(&id.to_string());
@@ -242,93 +159,119 @@ impl Index {
     }
 }
 
-/// Returns what is not the same on two sides: pairs, and what only one side has, in the order in which it is read best.
-pub(super) fn pairs<'a>(old: &'a Index, new: &'a Index) -> Vec<[Option<&'a Item>; 2]> {
-    let mut groups: BTreeMap<&Subject, [Vec<&Item>; 2]> = BTreeMap::new();
-    for item in &old.items {
-        groups.entry(&item.subject).or_default()[0].push(item);
-    }
-    for item in &new.items {
-        groups.entry(&item.subject).or_default()[1].push(item);
-    }
-    let mut pairs = Vec::new();
-    for [mut old, mut new] in groups.into_values() {
-        drop_equal(&mut old, &mut new);
-        pair_up(old, new, &mut pairs);
-    }
-    drop_moved(&mut pairs);
-    let place = |item: Option<&'a Item>| item.map(|item| (&item.file, &item.at));
-    pairs.sort_by_key(|[a, b]| (place(*a), place(*b)));
-    pairs
-}
-
-/// Pairs states of one thing: those in one file first, since a name that is there twice is mostly there for a variant.
-fn pair_up<'a>(old: Vec<&'a Item>, new: Vec<&'a Item>, pairs: &mut Vec<[Option<&'a Item>; 2]>) {
-    let mut by_file: BTreeMap<&BundlePath, Vec<&Item>> = BTreeMap::new();
-    for item in new.into_iter().rev() {
-        by_file.entry(&item.file).or_default().push(item);
-    }
-    let mut alone = Vec::new();
-    for item in old {
-        match by_file.get_mut(&item.file).and_then(Vec::pop) {
-            Some(other) => pairs.push([Some(item), Some(other)]),
-            None => alone.push(item),
-        }
-    }
-    let (mut olds, mut news) = (
-        alone.into_iter(),
-        by_file
-            .into_values()
-            .flat_map(|items| items.into_iter().rev()),
-    );
-    loop {
-        match (olds.next(), news.next()) {
-            (None, None) => break,
-            pair => pairs.push([pair.0, pair.1]),
-        }
+/// Returns the higher of two versions.
+fn higher(one: Option<Version>, other: Option<Version>) -> Option<Version> {
+    match (one, other) {
+        (Some(one), Some(other)) if other.precedence(&one).is_gt() => Some(other),
+        (one, other) => one.or(other),
     }
 }
 
-/// Takes what is equal out of both lists, each as often as it is in both.
-fn drop_equal(old: &mut Vec<&Item>, new: &mut Vec<&Item>) {
-    let mut counts: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-    let name = |item: &Item| item.digest.hex().into_bytes();
-    for item in new.iter() {
-        *counts.entry(name(item)).or_default() += 1;
-    }
-    let mut common: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-    old.retain(|item| match counts.get_mut(&name(item)) {
-        Some(left) if *left > 0 => {
-            *left -= 1;
-            *common.entry(name(item)).or_default() += 1;
-            false
-        }
-        _ => true,
-    });
-    new.retain(|item| match common.get_mut(&name(item)) {
-        Some(left) if *left > 0 => {
-            *left -= 1;
-            false
-        }
-        _ => true,
-    });
+/// What there is in one file.
+#[derive(Debug, Clone, Default)]
+struct Part {
+    items: Vec<Item>,
+    faults: Vec<(Finding, Digest)>,
+    images: BTreeSet<String>,
+    min_operator_version: Option<Version>,
+    /// How many documents are no objects.
+    others: usize,
 }
 
-/// Takes out files and documents without a name of their own that are only in another place now.
-fn drop_moved(pairs: &mut Vec<[Option<&Item>; 2]>) {
-    let is_object = |item: &Item| matches!(item.subject, Subject::Object(_));
-    let single = |pair: &[Option<&Item>; 2]| pair.iter().flatten().any(|item| !is_object(item));
-    let (others, mut kept): (Vec<_>, Vec<_>) = pairs.drain(..).partition(|pair| single(pair));
-    let mut old: Vec<&Item> = others.iter().filter_map(|[old, _]| *old).collect();
-    let mut new: Vec<&Item> = others.iter().filter_map(|[_, new]| *new).collect();
-    drop_equal(&mut old, &mut new);
-    let mut new: BTreeMap<&Subject, &Item> =
-        new.into_iter().map(|item| (&item.subject, item)).collect();
-    for item in old {
-        kept.push([Some(item), new.remove(&item.subject)]);
+impl Part {
+    fn read(
+        path: &BundlePath,
+        content: &Content,
+        digest: Digest,
+        is_template: bool,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let mut part = Self::default();
+        let name = path.file_name();
+        let is_manifest = path.strip_prefix(MANIFESTS).is_some()
+            && (is_manifest_name(name) || objects::is_kustomization(name));
+        if !is_manifest {
+            part.items.push(Item {
+                subject: Subject::File(path.clone()),
+                api_version: None,
+                has_generated_name: false,
+                file: path.clone(),
+                line: 0,
+                at: At::File,
+                digest,
+            });
+            return Ok(part);
+        }
+        let bytes = bytes_of(path, content)?;
+        if is_template && bytes.windows(2).any(|two| two == b"{{") {
+            let mut item = 0;
+            objects::read_template(name, &bytes, limits, |entry| {
+                part.add(path, At::Template { item }, &entry);
+                item += 1;
+            });
+            return Ok(part);
+        }
+        for document in yaml::documents(&bytes, limits) {
+            let document = match document {
+                Ok(document) => document,
+                Err(fault) => {
+                    let code = code_of(&format!("yaml-{}", fault.kind.name()));
+                    let finding = Finding::error(code, shown(&fault.message));
+                    part.faults.push((finding.at(path, fault.line), digest));
+                    continue;
+                }
+            };
+            let Range { start, end } = document.range;
+            let first_line = document.line;
+            let entries = objects::in_document(document.root, name);
+            for (item, entry) in entries.into_iter().enumerate() {
+                let at = At::Document {
+                    start,
+                    end,
+                    first_line,
+                    item,
+                };
+                part.add(path, at, &entry);
+            }
+        }
+        Ok(part)
     }
-    kept.extend(new.into_values().map(|item| [None, Some(item)]));
-    *pairs = kept;
+
+    /// Takes note of what stands in a file.
+    fn add(&mut self, path: &BundlePath, at: At, entry: &Entry) {
+        let item = match entry {
+            Entry::Object(object) => {
+                images::of(object, &mut self.images);
+                let asked = object.annotation(KDP_MIN_OPERATOR_VERSION);
+                let asked = asked.and_then(|node| node.as_str()?.parse::<Version>().ok());
+                self.min_operator_version = higher(self.min_operator_version.take(), asked);
+                Item {
+                    subject: Subject::Object(identity(object)),
+                    api_version: Some(object.api_version()),
+                    has_generated_name: object.has_generated_name,
+                    file: path.clone(),
+                    line: object.line,
+                    at,
+                    digest: value::digest_of_object(object),
+                }
+            }
+            Entry::Other(other) => {
+                let place = self.others;
+                self.others = place.saturating_add(1);
+                Item {
+                    subject: Subject::Document(path.clone(), place),
+                    api_version: None,
+                    has_generated_name: false,
+                    file: path.clone(),
+                    line: other.line,
+                    at,
+                    digest: value::digest(&other.node),
+                }
+            }
+            Entry::Fault(_) => return,
+        };
+        self.items.push(item);
+    }
 }
 
 /// Returns the identity of an object in the group in which its kind is now, so that leaving an old group is a change of a field.
@@ -358,10 +301,6 @@ fn placeholders(side: &Side<'_>, limits: &Limits) -> Result<bool> {
     };
     let read = metadata::parse(&bytes_of(path, content)?, limits);
     Ok(read.is_ok_and(|(annotations, _)| annotations.contains_key(key::PLACEHOLDERS)))
-}
-
-pub(super) fn is_template(bytes: &[u8]) -> bool {
-    bytes.windows(2).any(|two| two == b"{{")
 }
 
 fn is_manifest_name(name: &str) -> bool {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use imara_diff::{Algorithm, Diff, InternedInput};
 use serde_json::Value as Json;
 
+use crate::digest::Digest;
 use crate::yaml::{Node, Value};
 
 use super::mask::Mask;
@@ -209,14 +210,14 @@ fn is_words(items: &[Node]) -> bool {
 
 /// Compares lists in which the order means nothing: only what is added and what is removed counts.
 fn as_sets<'n>(old: &'n [Node], new: &'n [Node]) -> Compared<'n> {
-    let mut left: BTreeMap<String, Vec<(usize, &Node)>> = BTreeMap::new();
+    let mut left: BTreeMap<Digest, Vec<(usize, &Node)>> = BTreeMap::new();
     for (at, item) in new.iter().enumerate().rev() {
-        left.entry(digest(item).hex()).or_default().push((at, item));
+        left.entry(digest(item)).or_default().push((at, item));
     }
     let mut pairs = Vec::new();
     let mut order = Vec::new();
     for (at, item) in old.iter().enumerate() {
-        match left.get_mut(&digest(item).hex()).and_then(Vec::pop) {
+        match left.get_mut(&digest(item)).and_then(Vec::pop) {
             Some((place, _)) => order.push(place),
             None => pairs.push(Pair {
                 step: Step::Index(Some(at), None),

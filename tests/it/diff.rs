@@ -80,3 +80,5 @@ fn what_a_secret_holds_is_never_shown() {
             .assert_code(1);
     }
 }
+
+mod laws;
