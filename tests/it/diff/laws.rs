@@ -180,9 +180,9 @@ fn the_two_directions_in_the_corpus_mirror_each_other() {
                 .collect::<Vec<_>>()
         };
         let mut turned = sides(&there.grants);
-        turned
-            .iter_mut()
-            .for_each(|(gained, lost)| std::mem::swap(gained, lost));
+        for (gained, lost) in &mut turned {
+            std::mem::swap(gained, lost);
+        }
         assert_eq!(turned.len(), back.grants.len());
         assert!(
             turned.iter().all(|one| sides(&back.grants).contains(one)),
@@ -228,7 +228,9 @@ fn rows() -> Vec<Vec<&'static str>> {
 #[test]
 fn what_breaks_between_versions_in_the_corpus_is_what_was_found_by_hand() {
     let Some(root) = corpus() else { return };
-    let mut diffs: BTreeMap<(&str, &str), Vec<(String, &str, String, bool)>> = BTreeMap::new();
+    /// Object, rule, message, and whether it is certain.
+    type Found = Vec<(String, &'static str, String, bool)>;
+    let mut diffs: BTreeMap<(&str, &str), Found> = BTreeMap::new();
     for row in rows() {
         assert_eq!(row.len(), 6, "{row:?}");
         let found = diffs.entry((row[0], row[1])).or_insert_with(|| {

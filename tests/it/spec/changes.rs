@@ -39,10 +39,8 @@ pub(super) fn run(block: &Block) -> Result<(), String> {
 /// Puts schemas where a definition has them.
 fn schemas(text: &str) -> String {
     let whole = |schema: &str| {
-        let schema: String = schema
-            .lines()
-            .map(|line| format!("            {line}\n"))
-            .collect();
+        let lines: Vec<&str> = schema.lines().collect();
+        let schema = format!("            {}\n", lines.join("\n            "));
         format!(
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: backups.example.com}}\nspec:\n  versions:\n  \
              - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec:\n{schema}"
