@@ -23,6 +23,7 @@ mod layers;
 mod names;
 mod packing;
 mod registries;
+mod resolution;
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -44,6 +44,7 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
         ["yaml", "rendered"] => rendered(block),
         ["text", "channels"] => channels(block),
         ["yaml", "change" | "schema", ..] => changes::run(block),
+        ["yaml", "olm", _] => olm(block),
         _ => Err(format!("nothing executes a block `{}`", words.join(" "))),
     }
 }
@@ -67,6 +68,25 @@ fn rendered(block: &Block) -> Result<(), String> {
     std::fs::write(&path, texts.join("---\n")).unwrap();
     let ran = sandbox.run(["render", "."]);
     same("what is written", ran.ok().stdout(), block.text.as_str())
+}
+
+/// Compares a file with that of the sample for OLM: as it is, or as it is packed with `--olm`.
+fn olm(block: &Block) -> Result<(), String> {
+    let root = crate::spec::root().join("testdata/olm/sample");
+    let file = match (block.value("source"), block.value("packed")) {
+        (Some(file), None) => file,
+        (None, Some(file)) => {
+            let sandbox = Sandbox::new();
+            let source = root.to_str().unwrap();
+            sandbox.run(["pack", source, "--olm", "-o", "b.tar"]).ok();
+            sandbox.run(["unpack", "b.tar", "-o", "out"]).ok();
+            let text = std::fs::read_to_string(sandbox.path("out").join(file)).unwrap();
+            return same("the file", text.as_str(), block.text.as_str());
+        }
+        _ => return Err("say either `source=FILE` or `packed=FILE`".into()),
+    };
+    let text = std::fs::read_to_string(root.join(file)).map_err(|e| e.to_string())?;
+    same("the file", text.as_str(), block.text.as_str())
 }
 
 /// Checks a channel file: which versions a package has in it.

@@ -6,6 +6,7 @@ mod image;
 mod images;
 mod limits;
 mod metadata;
+mod olm;
 mod order;
 mod references;
 mod resolution;
@@ -65,6 +66,11 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Consumer", "Version", "Works", "How", "Evidence"]
         | ["Registry", "Version", "Takes it", "Notes", "Evidence"] => compatibility::evidence,
         ["KEP-2494" | "registry+v1", "Here"] => metadata::counterpart,
+        [
+            "The ClusterServiceVersion says",
+            "Version",
+            "Lowest Kubernetes",
+        ] => olm::says,
         ["Schema", "Describes"] => return metadata::schema_list(table, schemas),
         ["Not seen by a schema", "Example"] => metadata::unseen,
         // Reasons, and nothing that could be run.

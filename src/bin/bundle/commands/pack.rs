@@ -23,11 +23,13 @@ use crate::terminal;
 
 /// Pack a directory of manifests into an archive or an OCI layout
 ///
-/// The same content and metadata give the same digest, on every machine and at every time.
+/// The same content and metadata give the same digest, on every machine and at every time. A bundle of OLM (registry+v1)
+/// becomes a bundle of both, and with --olm so does any other that has one ClusterServiceVersion and a channel.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   bundle pack etcd/ --package etcd --version 3.5.0 --operator-id etcd-manager
   bundle pack etcd/ -o oci:store:3.5.0
+  bundle pack etcd/ --olm --channels stable
   kustomize build . | bundle pack - --package etcd --version 3.5.0 -o - | bundle push - ghcr.io/team/etcd")]
 pub(crate) struct Args {
     /// A bundle directory, a bare directory of manifests, one file, or `-` for a stream of objects

@@ -47,7 +47,7 @@ pub(super) struct PackArgs {
     /// Follow links that lead into this directory as well
     #[arg(long, value_name = "DIR", help_heading = "Packing")]
     pub(super) symlink_root: Vec<std::path::PathBuf>,
-    /// Write the keys of the Operator Lifecycle Manager (registry+v1) beside ours; there must be one ClusterServiceVersion
+    /// Write OLM's keys (registry+v1) beside ours; what is missing comes from the ClusterServiceVersion, of which there is one
     #[arg(long, help_heading = "Packing")]
     pub(super) olm: bool,
     /// Pack objects with errors; errors in metadata and layout are never packed
