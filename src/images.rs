@@ -7,6 +7,7 @@ mod collect;
 mod keys;
 mod known;
 mod kustomize;
+mod lock;
 mod name;
 mod text;
 mod walk;
@@ -27,6 +28,7 @@ use crate::reference::Reference;
 
 pub use keys::speaks_of_images;
 pub use known::{FIELDS, SPOKEN_OF};
+pub use lock::{LOCK, Lock, LockFault, Pin};
 pub use name::full_name;
 
 use collect::Collector;
@@ -145,7 +147,11 @@ impl Inventory {
 /// [`Kind::Limit`](crate::Kind::Limit) for more than [`Ceiling::Images`], and content that cannot be read. Documents
 /// that are no YAML are in [`Inventory::unread`].
 pub fn collect(files: &Files, limits: &Limits) -> Result<Inventory> {
-    let fills_placeholders = has_placeholders(files, limits)?;
+    collect_with(files, limits, has_placeholders(files, limits)?)
+}
+
+/// Finds images as [`collect`] does; whether an operator fills placeholders is said, and not looked for in the metadata.
+pub fn collect_with(files: &Files, limits: &Limits, fills_placeholders: bool) -> Result<Inventory> {
     let mut collector = Collector::new(limits);
     for (path, content) in files {
         if path.strip_prefix(MANIFESTS).is_none() || !is_read(path.file_name()) {

@@ -5,6 +5,7 @@ pub mod copy;
 pub mod destination;
 pub mod kdp;
 pub mod load;
+pub mod lock;
 pub mod newest;
 pub mod open;
 pub mod pack;

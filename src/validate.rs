@@ -14,6 +14,7 @@ mod images;
 mod kustomize;
 mod layout;
 mod links;
+mod lock;
 mod metadata;
 mod object_sizes;
 mod removed;

@@ -8,7 +8,7 @@ use crate::path::BundlePath;
 use super::context::Context;
 use super::files::File;
 use super::{
-    Whole, credentials, duplicates, faults, identity, images, kustomize, layout, links,
+    Whole, credentials, duplicates, faults, identity, images, kustomize, layout, links, lock,
     object_sizes, removed, selectors, sizes, strings, template, versions,
 };
 
@@ -102,6 +102,9 @@ pub const CHECKS: &[Check] = &[
     row("metadata-channels", Metadata, Reading, "A channel is no name, or is named twice."),
     row("metadata-placeholders", Metadata, Reading, "The kind of placeholders is not known."),
     row("min-operator-version", Metadata, Run::Whole(versions::of_metadata), "An object asks for a higher version of the operator than the metadata."),
+    row("lock-malformed", Metadata, Run::Again(lock::lock), "The lock of images cannot be read."),
+    row("lock-incomplete", Metadata, Reading, "The lock of images has no digest for an image that a manifest certainly names."),
+    row("lock-unused", Metadata, Reading, "The lock of images has an image that no manifest names."),
     row("layout-root", Layout, Run::Layout(layout::root), "Something stands beside `manifests/` and `metadata/`."),
     row("layout-nested", Layout, Run::Layout(layout::nested), "`manifests/` has a sub-directory and the mediatype is `manifests`."),
     row("layout-file-type", Layout, Run::Layout(layout::file_type), "A file in `manifests/` is neither YAML nor JSON by its name."),

@@ -1,6 +1,7 @@
 //! `bundle images`: on the published lists of the corpus, and as a command.
 
 mod figures;
+mod locking;
 
 use crate::support::{Sandbox, bundle_dir};
 

@@ -12,6 +12,7 @@ mod inspect;
 mod kdp;
 mod limits;
 mod list;
+mod lock;
 mod login;
 mod logout;
 mod man;
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Inspect(inspect::Args),
     Diff(diff::Args),
     Images(images::Args),
+    Lock(lock::Args),
     Validate(validate::Args),
     Render(render::Args),
     Verify(verify::Args),
@@ -76,6 +78,7 @@ impl Command {
             Self::Inspect(args) => &args.transfer,
             Self::Diff(args) => &args.transfer,
             Self::Images(args) => &args.transfer,
+            Self::Lock(args) => &args.transfer,
             Self::Validate(args) => &args.transfer,
             Self::Render(args) => &args.transfer,
             Self::Verify(args) => &args.transfer,
@@ -105,6 +108,7 @@ impl Command {
             Self::Inspect(args) => Some(args.source.to_string()),
             Self::Diff(args) => Some(format!("{} and {}", args.old, args.new)),
             Self::Images(args) => Some(args.source.to_string()),
+            Self::Lock(args) => Some(args.source.to_string()),
             Self::Validate(args) => args.source.as_ref().map(ToString::to_string),
             Self::Render(args) => Some(args.source.to_string()),
             Self::Verify(args) => Some(args.source.to_string()),
@@ -127,6 +131,7 @@ impl Command {
             Self::Inspect(args) => inspect::run(&args, settings).await,
             Self::Diff(args) => diff::run(&args, settings).await,
             Self::Images(args) => images::run(&args, settings).await,
+            Self::Lock(args) => lock::run(&args, settings).await,
             Self::Validate(args) => validate::run(&args, settings).await,
             Self::Render(args) => render::run(&args, settings).await,
             Self::Verify(args) => verify::run(&args, settings).await,

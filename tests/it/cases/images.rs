@@ -1,8 +1,8 @@
-//! Cases 24 and 90: images in every place where a pod may be.
+//! Cases 24, 90 and 93: images in every place where a pod may be, and their digests.
 
 use serde_json::Value;
 
-use crate::support::{Ran, Sandbox};
+use crate::support::{DockerRegistry, Ran, Sandbox, bundle_dir};
 
 use super::{bundle, corpus_folder};
 
@@ -141,4 +141,84 @@ spec:
         let images = sandbox.run(["images", folder.join("in/merge.yaml").to_str().unwrap()]);
         assert_eq!(listed(&images), ["base:1", "other:2"]);
     }
+}
+
+/// Two deployments, of which the second has a digest beside its tag.
+fn two(host: &str, digest: &str) -> String {
+    let deployment = |name: &str, image: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\nspec:\n  selector: {{matchLabels: {{a: {name}}}}}\n  template:\n    metadata: {{labels: {{a: {name}}}}}\n    spec:\n      containers:\n      - {{name: main, image: '{image}'}}\n"
+        )
+    };
+    let (left, right) = (format!("{host}/left:7"), format!("{host}/left:7@{digest}"));
+    format!(
+        "{}---\n{}",
+        deployment("left", &left),
+        deployment("right", &right)
+    )
+}
+
+#[test]
+fn case_93_a_lock_keeps_the_tag_beside_the_digest() {
+    let registry = DockerRegistry::local();
+    let sandbox = Sandbox::new();
+    let host = registry.host();
+    // Any image will do, and a bundle is one.
+    let pushed = |version: &str| {
+        let source = format!("src-{version}");
+        bundle_dir(sandbox.path(&source), "left", version, None);
+        let call = [
+            "push",
+            &source,
+            &format!("{host}/left:{version}"),
+            "--format",
+            "json",
+        ];
+        let digest = sandbox.run(call).ok().json()["digest"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let call = ["tag", &format!("{host}/left:{version}"), "7", "--force"];
+        sandbox.run(call).ok();
+        digest
+    };
+    let first = pushed("1.0.0");
+    bundle(&sandbox, "in", &[("d.yaml", &two(host, &first))]);
+    let value = sandbox.run(["lock", "in", "--format", "json"]).ok().json();
+    let images = value["images"].as_array().unwrap();
+    assert_eq!(images.len(), 2);
+    for image in images {
+        assert_eq!(
+            (&image["tag"], &image["digest"]),
+            (&"7".into(), &first.as_str().into()),
+            "{image}"
+        );
+        assert_eq!(image["pinned"], format!("{host}/left:7@{first}"));
+        assert_eq!(image["places"][0]["file"], "manifests/d.yaml");
+    }
+    assert_eq!(images[0]["written"][0], format!("{host}/left:7"));
+    let file = sandbox.path("in/metadata/images.lock.yaml");
+    let lock = std::fs::read(&file).unwrap();
+    sandbox.run(["lock", "in"]).ok();
+    assert_eq!(
+        std::fs::read(&file).unwrap(),
+        lock,
+        "the second run gives the same bytes"
+    );
+    let second = pushed("2.0.0");
+    let ran = sandbox.run(["lock", "in", "--check"]);
+    ran.assert_code(1)
+        .assert_stdout_has(&format!("{host}/left:7: locked {first}, now {second}"))
+        .assert_stdout_has(&format!(
+            "{host}/left:7@{first}: locked {first}, now {second}"
+        ));
+    assert_eq!(std::fs::read(&file).unwrap(), lock);
+    // A digest that the registry does not have is an error.
+    let absent = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    bundle(&sandbox, "in", &[("d.yaml", &two(host, absent))]);
+    sandbox
+        .run(["lock", "in"])
+        .assert_code(3)
+        .assert_stderr_has(absent);
+    assert_eq!(std::fs::read(&file).unwrap(), lock);
 }

@@ -39,6 +39,7 @@ pub(super) fn run(block: &Block, schemas: &All) -> Result<(), String> {
         ["json", "config", how, ..] => config(block, how, schemas),
         ["yaml", "object", ..] => object(block),
         ["yaml", "images", ..] => images(block),
+        ["yaml", "images-lock", ..] => images_lock(block, schemas),
         ["yaml", "annotations", ..] => annotations(block, schemas),
         ["yaml", "channel-file", ..] => channel_file(block),
         ["yaml", "rendered"] => rendered(block),
@@ -246,6 +247,27 @@ fn images(block: &Block) -> Result<(), String> {
         unnamed.collect::<Vec<_>>().join(","),
         wanted.to_owned(),
     )
+}
+
+/// Checks a lock of images, `valid` or `invalid`; a valid one is written as it stands here.
+///
+/// The schema must be of the same opinion, unless `schema=accepts` says that it cannot see the fault.
+fn images_lock(block: &Block, schemas: &All) -> Result<(), String> {
+    let limits = Limits::default();
+    let read = images::Lock::parse(block.text.as_bytes(), &limits);
+    let document = yaml::documents(block.text.as_bytes(), &limits).next();
+    let document = document.ok_or("there is no document")?;
+    let document = document.map_err(|fault| fault.to_string())?;
+    let accepted = schemas.check("images-lock", &json(&document.root));
+    if block.has("valid") {
+        let lock = read.map_err(|fault| format!("line {}: {}", fault.line, fault.message))?;
+        accepted?;
+        let written = String::from_utf8(lock.write()).unwrap();
+        return same("what is written", written, block.text.clone());
+    }
+    let accepts = block.value("schema") == Some("accepts");
+    same("whether the schema accepts it", accepted.is_ok(), accepts)?;
+    same("whether it is read", read.is_ok(), false)
 }
 
 /// Checks a manifest or index, by what a reader and the schema of what is written make of it.

@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use manifest_bundle::escape::shown;
 use manifest_bundle::expectation::Expectations;
 use manifest_bundle::image;
+use manifest_bundle::images::{LOCK, Lock};
+use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::metadata::{Metadata, key};
 use manifest_bundle::objects::Summary;
 use manifest_bundle::oci::{Manifest, ManifestBlob};
@@ -14,6 +16,7 @@ use manifest_bundle::validate::{self, Options};
 use manifest_bundle::{Error, Result};
 use serde_json::{Value, json};
 
+use super::lock::pins;
 use super::record::Record;
 use super::resolve::{self, ChannelArgs};
 use super::source::{self, Opened, PackArgs};
@@ -73,7 +76,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     );
     record.size = Some(loaded.image.size());
     record.leave_out(&loaded.unpacked.left_out, settings);
-    whole(&record, &loaded, &report.objects)
+    whole(&record, &loaded, &report.objects, &settings.limits)
 }
 
 fn record(opened: &Opened, manifest: &ManifestBlob, metadata: &Metadata) -> Record {
@@ -114,7 +117,7 @@ fn from_manifest(opened: &Opened, manifest: &ManifestBlob) -> Result<Answer> {
 }
 
 /// Shows everything.
-fn whole(record: &Record, loaded: &Loaded, objects: &[Summary]) -> Result<Answer> {
+fn whole(record: &Record, loaded: &Loaded, objects: &[Summary], limits: &Limits) -> Result<Answer> {
     let manifest = &loaded.image.manifest;
     let oci = loaded.image.oci()?;
     let metadata = &loaded.unpacked.bundle.metadata;
@@ -148,6 +151,8 @@ fn whole(record: &Record, loaded: &Loaded, objects: &[Summary]) -> Result<Answer
             show(&difference.annotation)
         ));
     }
+    let lock = lock(loaded, limits);
+    text.extend(locked(lock.as_ref()));
     text.push(format!("objects: {}", objects.len()));
     text.extend(table(objects));
     let mut value = record.value();
@@ -181,9 +186,35 @@ fn whole(record: &Record, loaded: &Loaded, objects: &[Summary]) -> Result<Answer
         "files": files,
         "objects": objects,
         "differences": differences,
+        "images": lock.as_ref().and_then(|lock| lock.as_ref().ok()).map(pins),
     });
     extend(&mut value, &more);
     Ok(Answer::new(text.join("\n"), value))
+}
+
+/// Reads the lock of images, if the bundle has one; the error says why it is none.
+fn lock(loaded: &Loaded, limits: &Limits) -> Option<std::result::Result<Lock, String>> {
+    let files = &loaded.unpacked.bundle.files;
+    let (_, content) = files.iter().find(|(path, _)| path.as_str() == LOCK)?;
+    if content.len() > limits[Ceiling::Yaml] {
+        return Some(Err("it is larger than the ceiling `yaml`".to_owned()));
+    }
+    let bytes = content.to_bytes().map_err(|error| error.to_string());
+    Some(bytes.and_then(|bytes| Lock::parse(&bytes, limits).map_err(|fault| fault.message)))
+}
+
+/// Writes the images and the digests that they are pinned to.
+fn locked(lock: Option<&std::result::Result<Lock, String>>) -> Vec<String> {
+    match lock {
+        None => Vec::new(),
+        Some(Err(why)) => vec![format!("images: `{LOCK}` cannot be read: {}", shown(why))],
+        Some(Ok(lock)) => {
+            let pins = lock.pins.values().map(|pin| format!("  {}", pin.pinned()));
+            std::iter::once(format!("images: {} pinned", lock.pins.len()))
+                .chain(pins)
+                .collect()
+        }
+    }
 }
 
 /// Writes who the bundle is.

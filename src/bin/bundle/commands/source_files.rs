@@ -1,6 +1,8 @@
 //! The files of whatever a call names with their places, for commands that say where something stands: a directory as it is,
 //! everything else unpacked.
 
+use std::path::PathBuf;
+
 use manifest_bundle::bundle::Files;
 use manifest_bundle::content::Spool;
 use manifest_bundle::directory::{self, Origins, Source};
@@ -19,6 +21,8 @@ pub(super) struct SourceFiles {
     pub(super) files: Files,
     /// Where they stand, if they are not packed yet.
     pub(super) origins: Option<Origins>,
+    /// The directory, if it is one.
+    pub(super) directory: Option<PathBuf>,
     /// The bundle, if it is one that was packed.
     pub(super) record: Option<Record>,
 }
@@ -44,7 +48,7 @@ pub(super) async fn read(
     let opened = match location {
         Location::Stream => match source::read_stream(settings)? {
             Stream::Objects(content) => {
-                return Ok(of_source(source::stream_source(content)?, settings));
+                return Ok(of_source(source::stream_source(content)?, None, settings));
             }
             archive @ Stream::Archive(_) => source::open_read(archive, pack, reach, settings)?,
         },
@@ -53,15 +57,16 @@ pub(super) async fn read(
                 let mut spool = Spool::new(&settings.spool_directory);
                 let source =
                     directory::read(&path, &pack.read_options(), &settings.limits, &mut spool)?;
-                return Ok(of_source(source, settings));
+                let directory = path.is_dir().then_some(path);
+                return Ok(of_source(source, directory, settings));
             }
             source::open(other, pack, reach, settings).await?
         }
     };
-    of_store(&opened, reach).await
+    of_store(&opened, reach, settings).await
 }
 
-fn of_source(source: Source, settings: &Settings) -> SourceFiles {
+fn of_source(source: Source, directory: Option<PathBuf>, settings: &Settings) -> SourceFiles {
     for one in &source.left_out {
         let (path, rule) = (shown(&one.path), shown(&one.rule));
         settings.talk.say(format!("left out `{path}`: {rule}"));
@@ -69,21 +74,24 @@ fn of_source(source: Source, settings: &Settings) -> SourceFiles {
     SourceFiles {
         files: source.files,
         origins: Some(source.origins),
+        directory,
         record: None,
     }
 }
 
-async fn of_store(opened: &Opened, reach: &Reach) -> Result<SourceFiles> {
+async fn of_store(opened: &Opened, reach: &Reach, settings: &Settings) -> Result<SourceFiles> {
     let manifest = opened.manifest(reach).await?;
     let store = opened.store.as_ref();
     let loaded = load::verify(store, manifest, &Asked::default(), reach).await?;
     let digest = loaded.image.manifest.descriptor.digest;
     let mut record = Record::of_store(store, digest, opened.tag.as_ref());
     record.size = Some(loaded.image.size());
+    record.leave_out(&loaded.unpacked.left_out, settings);
     record.metadata = Some(loaded.unpacked.bundle.metadata);
     Ok(SourceFiles {
         files: loaded.unpacked.bundle.files,
         origins: None,
+        directory: None,
         record: Some(record),
     })
 }

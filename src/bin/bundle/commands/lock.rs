@@ -1,0 +1,408 @@
+//! `bundle lock`: the digest of every image that a bundle names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use manifest_bundle::bundle::has_metadata;
+use manifest_bundle::content::Content;
+use manifest_bundle::directory;
+use manifest_bundle::escape::shown;
+use manifest_bundle::images::{self, ContainerImage, Grade, LOCK, Lock, Pin};
+use manifest_bundle::limits::Ceiling;
+use manifest_bundle::ops::lock::{self, Found};
+use manifest_bundle::reference::{Location, Reference};
+use manifest_bundle::{Error, Result};
+use serde_json::{Value, json};
+
+use super::record::Record;
+use super::source::PackArgs;
+use super::source_files::{self, SourceFiles};
+use crate::args::{Access, AccessArgs, TransferArgs, word};
+use crate::output::Answer;
+use crate::report::counted;
+use crate::settings::Settings;
+
+/// Pin the container images that a bundle names to their digests
+///
+/// Asks the registry of each image which digest its tag has, for several platforms that of the index, and writes
+/// metadata/images.lock.yaml into a bundle directory, which `pack` carries. From any other source the lock is printed, or
+/// written with -o. Credentials come from `bundle login` and docker's files, for each registry its own. Nothing is written
+/// unless every image is found. With --check nothing is written; exit 1: the lock is not what the registries say.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  bundle lock etcd/
+  bundle lock etcd/ --check
+  bundle lock ghcr.io/team/etcd:3.5.0 -o images.lock.yaml")]
+pub(crate) struct Args {
+    /// A directory, a file, an archive, oci:DIR[:NAME], a registry reference, or `-`
+    #[arg(value_name = "SRC", value_parser = word::<Location>)]
+    pub(super) source: Location,
+    /// Compare the lock with the manifests and the registries, and write nothing
+    #[arg(long, conflicts_with = "output")]
+    check: bool,
+    /// Leave out images that are likely only
+    #[arg(long)]
+    certain: bool,
+    /// Write the lock to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    pack: PackArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+}
+
+pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
+    let access = args.access.access();
+    let reach = settings.reach(&access)?;
+    let files = source_files::read(&args.source, &args.pack, &reach, settings).await?;
+    let inventory = images::collect(&files.files, &settings.limits)?;
+    source_files::unread(&files, &inventory.unread)?;
+    let former = former(&files, settings)?;
+    let images: Vec<&ContainerImage> = inventory
+        .images
+        .iter()
+        .filter(|image| image.grade == Grade::Certain || !args.certain)
+        .collect();
+    one_registry(&access, &args.source, &images)?;
+    let names: Vec<Reference> = images.iter().map(|image| image.reference.clone()).collect();
+    let progress = settings.talk.work("asking registries");
+    let concurrency = usize::from(args.transfer.concurrency);
+    let answers = lock::find(&names, &reach, concurrency).await;
+    drop(progress);
+    let found = all_found(&images, answers, &files, settings)?;
+    let lock = Lock::of(
+        images
+            .iter()
+            .zip(&found)
+            .map(|(image, found)| Pin::of(image, found.digest)),
+    );
+    if args.check {
+        let former = former.ok_or_else(|| {
+            Error::not_found(format!("there is no `{LOCK}`")).hint("`bundle lock` writes it")
+        })?;
+        return Ok(checked(&former, &lock, &images, &found, &files, args));
+    }
+    for (image, found) in images.iter().zip(&found) {
+        if let Some(moved) = moved(image, found) {
+            settings.talk.warn(moved);
+        }
+    }
+    write(&lock, former.as_ref(), &files, args, settings)
+}
+
+/// Reads the lock that is there.
+///
+/// # Errors
+///
+/// It cannot be read as one: it is not written over, because somebody may have made it by hand.
+fn former(files: &SourceFiles, settings: &Settings) -> Result<Option<Lock>> {
+    let Some((path, content)) = files.files.iter().find(|(path, _)| path.as_str() == LOCK) else {
+        return Ok(None);
+    };
+    let max = settings.limits[Ceiling::Yaml];
+    if content.len() > max {
+        return Err(Error::limit(Ceiling::Yaml, max, content.len()).at(LOCK));
+    }
+    let bytes = content
+        .to_bytes()
+        .map_err(|error| Error::io("cannot read", Path::new(path.as_str()), error))?;
+    let lock = Lock::parse(&bytes, &settings.limits).map_err(|fault| {
+        let place = files.place_of(LOCK);
+        Error::invalid(format!(
+            "{}:{}: {}",
+            shown(&place),
+            fault.line,
+            fault.message
+        ))
+        .file(place)
+        .line(fault.line)
+        .hint("remove the file, and `bundle lock` writes it anew")
+    })?;
+    Ok(Some(lock))
+}
+
+/// Refuses flags that would show one registry's secrets, or another's weakness, to all of them.
+fn one_registry(access: &Access, source: &Location, images: &[&ContainerImage]) -> Result<()> {
+    let mut registries: BTreeSet<String> = images
+        .iter()
+        .map(|image| image.reference.repository.registry().to_string())
+        .collect();
+    if let Location::Registry(reference) = source {
+        registries.insert(reference.repository.registry().to_string());
+    }
+    let flag = if access.username.is_some() || access.password_stdin {
+        "--username"
+    } else if access.cert_file.is_some() {
+        "--cert-file"
+    } else if access.plain_http == Some(true) {
+        "--plain-http"
+    } else if access.insecure {
+        "--insecure"
+    } else {
+        return Ok(());
+    };
+    if registries.len() < 2 {
+        return Ok(());
+    }
+    let names: Vec<String> = registries.into_iter().collect();
+    Err(Error::usage(format!(
+        "{flag} would hold for several registries: {}",
+        names.join(", ")
+    ))
+    .hint("`bundle login` keeps a password for each registry"))
+}
+
+/// Returns what was found, or says of every image why it was not.
+fn all_found(
+    images: &[&ContainerImage],
+    answers: Vec<Result<Found>>,
+    files: &SourceFiles,
+    settings: &Settings,
+) -> Result<Vec<Found>> {
+    let mut found = Vec::new();
+    let mut errors = Vec::new();
+    for (image, answer) in images.iter().zip(answers) {
+        match answer {
+            Ok(answer) => found.push(answer),
+            Err(error) => errors.push((image, error)),
+        }
+    }
+    let more = errors.len().saturating_sub(1);
+    let mut errors = errors.into_iter();
+    let Some((image, error)) = errors.next() else {
+        return Ok(found);
+    };
+    for (image, error) in errors {
+        settings
+            .talk
+            .warn(format!("`{}`: {}", shown(image.written()), error.message()));
+    }
+    let place = image.places.first().map_or_else(String::new, |place| {
+        format!(
+            "{}:{}: ",
+            shown(&files.place_of(place.file.as_str())),
+            place.line
+        )
+    });
+    let others = match more {
+        0 => String::new(),
+        more => format!(" (and {})", counted(more, "more image")),
+    };
+    let hint = match (image.grade, &error.detail().hint) {
+        (Grade::Likely, _) => {
+            Some("it only looks like an image; --certain leaves out what is likely only".to_owned())
+        }
+        (Grade::Certain, hint) => hint.clone(),
+    };
+    let error = error.at(format_args!("{place}`{}`{others}", shown(image.written())));
+    Err(match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    })
+}
+
+/// Says that a tag names something else than the digest beside it.
+fn moved(image: &ContainerImage, found: &Found) -> Option<String> {
+    let tag = image.reference.tag.as_ref()?;
+    image.reference.digest?;
+    let written = shown(image.written());
+    match found.tagged {
+        Some(digest) if digest == found.digest => None,
+        Some(digest) => Some(format!(
+            "`{written}`: `{tag}` now names {digest}; the digest decides"
+        )),
+        None => Some(format!(
+            "`{written}`: there is no tag `{tag}` any more; the digest decides"
+        )),
+    }
+}
+
+/// Compares the lock with what manifests and registries say.
+fn checked(
+    former: &Lock,
+    now: &Lock,
+    images: &[&ContainerImage],
+    found: &[Found],
+    files: &SourceFiles,
+    args: &Args,
+) -> Answer {
+    let mut differences = Vec::new();
+    let mut differ = |image: &str, why: &str, locked: Option<String>, found: Option<String>| {
+        differences.push(json!({ "image": image, "why": why, "locked": locked, "found": found }));
+    };
+    for (name, pin) in &now.pins {
+        match former.pins.get(name) {
+            None => differ(name, "not locked", None, Some(pin.digest.to_string())),
+            Some(locked) if locked.digest != pin.digest => {
+                let (locked, found) = (locked.digest.to_string(), pin.digest.to_string());
+                differ(name, "moved", Some(locked), Some(found));
+            }
+            Some(_) => {}
+        }
+    }
+    for (name, pin) in &former.pins {
+        let is_left_out = args.certain && pin.grade == Grade::Likely;
+        if !now.pins.contains_key(name) && !is_left_out {
+            differ(name, "not named", Some(pin.digest.to_string()), None);
+        }
+    }
+    // A digest that stands beside a tag in a manifest is not changed by it, and is told all the same.
+    for (image, found) in images.iter().zip(found) {
+        if image.reference.digest.is_some() && moved(image, found).is_some() {
+            let tagged = found.tagged.map(|digest| digest.to_string());
+            let name = image.reference.to_string();
+            differ(&name, "moved", Some(found.digest.to_string()), tagged);
+        }
+    }
+    let text: Vec<String> = differences.iter().map(sentence).collect();
+    let mut value = record(files);
+    extend(
+        &mut value,
+        &json!({ "images": pins(former), "differences": differences, "file": LOCK, "changed": false }),
+    );
+    let mut answer = Answer::new(text.join("\n"), value);
+    answer.code = u8::from(!text.is_empty());
+    answer.closing = Some(match text.len() {
+        0 => format!("{}: all as locked", counted(former.pins.len(), "image")),
+        count => counted(count, "difference"),
+    });
+    answer
+}
+
+/// Says one difference in words.
+fn sentence(difference: &Value) -> String {
+    let text = |key: &str| {
+        difference
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or("nothing")
+    };
+    let (image, locked, found) = (shown(text("image")), text("locked"), text("found"));
+    match text("why") {
+        "moved" => format!("{image}: locked {locked}, now {found}"),
+        "not locked" => format!("{image}: not locked, now {found}"),
+        _ => format!("{image}: locked {locked}, and no manifest names it"),
+    }
+}
+
+/// Writes the lock where it belongs, or prints it.
+fn write(
+    lock: &Lock,
+    former: Option<&Lock>,
+    files: &SourceFiles,
+    args: &Args,
+    settings: &Settings,
+) -> Result<Answer> {
+    let bytes = lock.write();
+    let is_bundle = has_metadata(&files.files);
+    let file = match (&args.output, &files.directory) {
+        (Some(path), _) => Some(path.clone()),
+        (None, Some(directory)) if is_bundle => Some(directory.join(LOCK)),
+        _ => None,
+    };
+    let is_same = files
+        .files
+        .iter()
+        .find(|(path, _)| path.as_str() == LOCK)
+        .map(|(_, content)| content.to_bytes())
+        .is_some_and(|content| content.is_ok_and(|content| *content == *bytes));
+    let changed = match &file {
+        Some(_) if args.output.is_none() && is_same => false,
+        Some(path) => {
+            let options = settings
+                .stop
+                .write_options(may_replace(path, args, settings)?, false);
+            directory::write_file(path, &Content::from(bytes.clone()), &options)?;
+            true
+        }
+        None => false,
+    };
+    let shown_file = file
+        .as_ref()
+        .map(|path| path.to_string_lossy().into_owned());
+    let mut value = record(files);
+    extend(
+        &mut value,
+        &json!({ "images": pins(lock), "differences": null, "file": shown_file, "changed": changed }),
+    );
+    let Some(path) = shown_file else {
+        // It is this tool's own text, and everything in it is escaped.
+        let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        return Ok(Answer::new(text, value));
+    };
+    for (name, before, after) in moves(former, lock) {
+        settings
+            .talk
+            .say(format!("{}: was {before}, now {after}", shown(&name)));
+    }
+    let text: Vec<String> = lock
+        .pins
+        .values()
+        .map(|pin| pin.pinned().to_string())
+        .collect();
+    let mut answer = Answer::new(text.join("\n"), value);
+    let what = if changed { "written" } else { "unchanged" };
+    let count = counted(lock.pins.len(), "image");
+    answer.closing = settings
+        .talk
+        .closing(format!("{}: {what}, {count}", shown(&path)));
+    Ok(answer)
+}
+
+/// Tells whether the lock may take the place of what is at its path: of a lock, or of anything at the lock's own place.
+fn may_replace(path: &Path, args: &Args, settings: &Settings) -> Result<bool> {
+    let content = match directory::look(path)? {
+        _ if args.output.is_none() => return Ok(true),
+        directory::Found::File(content) => content,
+        _ => return Ok(false),
+    };
+    let is_read = content.len() <= settings.limits[Ceiling::Yaml];
+    let bytes = is_read.then(|| content.to_bytes()).transpose();
+    let bytes = bytes.map_err(|error| Error::io("cannot read", path, error))?;
+    Ok(bytes.is_some_and(|bytes| Lock::parse(&bytes, &settings.limits).is_ok()))
+}
+
+/// Returns the images whose digest is another one than before.
+fn moves(former: Option<&Lock>, lock: &Lock) -> Vec<(String, String, String)> {
+    let before: BTreeMap<&String, &Pin> = former.iter().flat_map(|lock| &lock.pins).collect();
+    let pins = lock.pins.iter().filter_map(|(name, pin)| {
+        let old = before.get(name).filter(|old| old.digest != pin.digest)?;
+        Some((name.clone(), old.digest.to_string(), pin.digest.to_string()))
+    });
+    pins.collect()
+}
+
+fn record(files: &SourceFiles) -> Value {
+    files
+        .record
+        .as_ref()
+        .map_or_else(Record::none, Record::value)
+}
+
+/// Returns the JSON form of pins.
+pub(super) fn pins(lock: &Lock) -> Vec<Value> {
+    let pins = lock.pins.values().map(|pin| {
+        let places = pin.places.iter();
+        json!({
+            "image": pin.image.to_string(),
+            "tag": pin.image.tag.as_ref().map(ToString::to_string),
+            "digest": pin.digest.to_string(),
+            "pinned": pin.pinned().to_string(),
+            "grade": pin.grade.name(),
+            "written": pin.written,
+            "places": places
+                .map(|(file, object, path)| json!({ "file": file, "object": (!object.is_empty()).then_some(object), "path": path }))
+                .collect::<Vec<_>>(),
+        })
+    });
+    pins.collect()
+}
+
+fn extend(value: &mut Value, more: &Value) {
+    if let (Some(members), Some(more)) = (value.as_object_mut(), more.as_object()) {
+        members.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+}

@@ -1,0 +1,68 @@
+//! The lock of images: that it can be read, and that it is one of the images that the manifests name.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::escape::shown;
+use crate::finding::Finding;
+use crate::images::{self, LOCK, Lock};
+use crate::limits::Ceiling;
+
+use super::Whole;
+use super::context::Context;
+
+/// Checks the lock, if there is one. The manifests are read once more for it.
+pub(super) fn lock(
+    context: &Context<'_>,
+    _: &Whole<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    let found = context.files.iter().find(|(path, _)| path.as_str() == LOCK);
+    let Some((_, content)) = found else {
+        return Ok(());
+    };
+    let max = context.limits[Ceiling::Yaml];
+    if content.len() > max {
+        let message = format!("the lock has more bytes than the ceiling `yaml` ({max})");
+        findings.push(Finding::error("lock-malformed", message).at(LOCK, 0));
+        return Ok(());
+    }
+    let bytes = content
+        .to_bytes()
+        .map_err(|source| Error::io("cannot read", Path::new(LOCK), source))?;
+    let lock = match Lock::parse(&bytes, context.limits) {
+        Ok(lock) => lock,
+        Err(fault) => {
+            findings.push(
+                Finding::error("lock-malformed", fault.message)
+                    .at(LOCK, fault.line)
+                    .hint("`bundle lock` writes it anew"),
+            );
+            return Ok(());
+        }
+    };
+    let inventory = images::collect_with(context.files, context.limits, context.has_placeholders)?;
+    for image in lock.lacks(&inventory) {
+        let Some(place) = image.places.first() else {
+            continue;
+        };
+        let message = format!("the lock has no digest for `{}`", shown(image.written()));
+        findings.push(
+            Finding::error("lock-incomplete", message)
+                .at(&place.file, place.line)
+                .hint("run `bundle lock` again"),
+        );
+    }
+    // What cannot be read may name them.
+    if inventory.unread.is_empty() {
+        for pin in lock.unused(&inventory) {
+            let message = format!("no manifest names `{}`", pin.image);
+            findings.push(
+                Finding::warning("lock-unused", message)
+                    .at(LOCK, pin.line)
+                    .hint("run `bundle lock` again"),
+            );
+        }
+    }
+    Ok(())
+}

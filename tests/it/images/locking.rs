@@ -1,0 +1,201 @@
+//! `bundle lock`: what it writes, what it refuses, and what the other commands make of it.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Act, MockRegistry, Ran, Response, Sandbox, bundle_dir, on};
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const LOCK: &str = "in/metadata/images.lock.yaml";
+
+/// Puts an image that no client has to understand into a registry.
+fn push(registry: &MockRegistry, repository: &str, tag: &str, text: &str) -> String {
+    let bytes = format!("{{\"schemaVersion\":2,\"text\":\"{text}\"}}");
+    let kind = if text.contains("index") {
+        INDEX
+    } else {
+        MANIFEST
+    };
+    registry.put_manifest(repository, tag, kind, bytes.as_bytes())
+}
+
+/// A bundle with one pod that runs these images.
+fn bundle(sandbox: &Sandbox, images: &[String]) {
+    bundle_dir(sandbox.path("in"), "demo", "1.0.0", None);
+    fs::remove_dir_all(sandbox.path("in/manifests")).unwrap();
+    let containers: Vec<String> = images
+        .iter()
+        .enumerate()
+        .map(|(n, image)| format!("  - {{name: c{n}, image: '{image}'}}\n"))
+        .collect();
+    let head = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n";
+    sandbox.write(
+        "in/manifests/pod.yaml",
+        head.to_owned() + &containers.concat(),
+    );
+}
+
+fn lock(sandbox: &Sandbox, more: &[&str]) -> Ran {
+    sandbox.run([&["lock", "in"], more].concat())
+}
+
+#[test]
+fn a_lock_pins_every_image_and_comes_out_the_same_again() {
+    let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
+    let host = registry.host();
+    let app = push(&registry, "team/app", "1", "index");
+    let tool = push(&registry, "tool", "latest", "tool");
+    bundle(
+        &sandbox,
+        &[format!("{host}/team/app:1"), format!("{host}/tool")],
+    );
+    let ran = lock(&sandbox, &[]);
+    let pinned = format!("{host}/team/app:1@{app}\n{host}/tool:latest@{tool}\n");
+    assert_eq!(ran.ok().stdout(), pinned);
+    ran.assert_stderr_has("in/metadata/images.lock.yaml: written, 2 images");
+    let first = fs::read(sandbox.path(LOCK)).unwrap();
+    // No body was fetched: registries count that as a pull.
+    assert!(
+        registry
+            .requests()
+            .iter()
+            .all(|request| request.method == "HEAD"),
+        "{:?}",
+        registry.log()
+    );
+    let again = lock(&sandbox, &["--concurrency", "1"]);
+    assert_eq!(again.ok().stdout(), pinned);
+    again.assert_stderr_has("unchanged");
+    assert_eq!(fs::read(sandbox.path(LOCK)).unwrap(), first);
+    lock(&sandbox, &["--check"])
+        .ok()
+        .assert_stderr_has("2 images: all as locked");
+    // It travels, and says there what it says here.
+    sandbox.run(["validate", "in"]).ok();
+    sandbox.run(["pack", "in", "-o", "out.tar"]).ok();
+    let shown = sandbox.run(["inspect", "out.tar"]);
+    shown
+        .ok()
+        .assert_stdout_has("images: 2 pinned\n")
+        .assert_stdout_has(&format!("  {host}/team/app:1@{app}\n"));
+    let shown = sandbox
+        .run(["inspect", "out.tar", "--format", "json"])
+        .ok()
+        .json();
+    assert_eq!(shown["images"][0]["digest"], app.as_str());
+    sandbox.run(["unpack", "out.tar", "-o", "out"]).ok();
+    assert_eq!(
+        fs::read(sandbox.path("out/metadata/images.lock.yaml")).unwrap(),
+        first
+    );
+    // From an archive it is printed, the same bytes.
+    let printed = sandbox.run(["lock", "out.tar"]);
+    assert_eq!(printed.ok().stdout_bytes(), first);
+    sandbox.run(["lock", "out.tar", "-o", "own.yaml"]).ok();
+    assert_eq!(fs::read(sandbox.path("own.yaml")).unwrap(), first);
+    // A lock may be written over, and nothing else.
+    sandbox.run(["lock", "out.tar", "-o", "own.yaml"]).ok();
+    sandbox
+        .run(["lock", "out.tar", "-o", "in/manifests/pod.yaml"])
+        .assert_code(13);
+}
+
+#[test]
+fn a_tag_that_moved_is_told_and_nothing_is_written() {
+    let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
+    let host = registry.host();
+    let old = push(&registry, "app", "1", "old");
+    bundle(&sandbox, &[format!("{host}/app:1")]);
+    lock(&sandbox, &["--check"])
+        .assert_code(3)
+        .assert_stderr_has("`bundle lock` writes it");
+    lock(&sandbox, &[]).ok();
+    let before = fs::read(sandbox.path(LOCK)).unwrap();
+    let new = push(&registry, "app", "1", "new");
+    let ran = lock(&sandbox, &["--check"]);
+    ran.assert_code(1)
+        .assert_stdout_has(&format!("{host}/app:1: locked {old}, now {new}"));
+    let value = lock(&sandbox, &["--check", "--format", "json"]).json();
+    assert_eq!(value["differences"][0]["why"], "moved");
+    assert_eq!(fs::read(sandbox.path(LOCK)).unwrap(), before);
+    lock(&sandbox, &[])
+        .ok()
+        .assert_stderr_has(&format!("{host}/app:1: was {old}, now {new}"));
+    lock(&sandbox, &["--check"]).ok();
+    // Another image is one that is not locked, and one that nobody names.
+    push(&registry, "other", "1", "other");
+    bundle(&sandbox, &[format!("{host}/other:1")]);
+    let ran = lock(&sandbox, &["--check"]);
+    ran.assert_code(1)
+        .assert_stdout_has(&format!("{host}/other:1: not locked"))
+        .assert_stdout_has(&format!(
+            "{host}/app:1: locked {new}, and no manifest names it"
+        ));
+    sandbox
+        .run(["pack", "in", "-o", "out.tar"])
+        .assert_code(11)
+        .assert_stderr_has("lock-incomplete");
+}
+
+#[test]
+fn what_cannot_be_resolved_is_said_of_each_and_nothing_is_written() {
+    let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
+    let host = registry.host();
+    push(&registry, "app", "1", "app");
+    push(&registry, "closed", "1", "closed");
+    registry.rule(on("HEAD", "/v2/closed/"), Act::Respond(Response::new(403)));
+    bundle(&sandbox, &[format!("{host}/app:1")]);
+    lock(&sandbox, &[]).ok();
+    let before = fs::read(sandbox.path(LOCK)).unwrap();
+    bundle(
+        &sandbox,
+        &[
+            format!("{host}/app:1"),
+            format!("{host}/app:2"),
+            format!("{host}/closed:1"),
+        ],
+    );
+    let ran = lock(&sandbox, &[]);
+    ran.assert_code(3)
+        .assert_stderr_has(&format!(
+            "in/manifests/pod.yaml:7: `{host}/app:2` (and 1 more image): the registry has no image"
+        ))
+        .assert_stderr_has(&format!("`{host}/closed:1`: "));
+    assert_eq!(ran.stdout(), "");
+    assert_eq!(fs::read(sandbox.path(LOCK)).unwrap(), before);
+    bundle(&sandbox, &[format!("{host}/closed:1")]);
+    lock(&sandbox, &[]).assert_code(4);
+    let error = lock(&sandbox, &["--format", "json"]).error_json();
+    assert_eq!(error["kind"], Value::from("denied"), "{error}");
+    assert_eq!(fs::read(sandbox.path(LOCK)).unwrap(), before);
+}
+
+#[test]
+fn a_password_is_for_one_registry_and_what_is_no_lock_is_kept() {
+    let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
+    let host = registry.host();
+    push(&registry, "app", "1", "app");
+    bundle(
+        &sandbox,
+        &[format!("{host}/app:1"), "reg.example/app:1".to_owned()],
+    );
+    let call = sandbox.bundle(["lock", "in", "-u", "me", "--password-stdin"]);
+    call.stdin("hunter2")
+        .run()
+        .assert_code(2)
+        .assert_stderr_has("several registries");
+    lock(&sandbox, &["--plain-http"]).assert_code(2);
+    assert!(registry.requests().is_empty(), "{:?}", registry.log());
+    bundle(&sandbox, &[format!("{host}/app:1")]);
+    sandbox.write(LOCK, "mine: true\n");
+    lock(&sandbox, &[])
+        .assert_code(11)
+        .assert_stderr_has("in/metadata/images.lock.yaml:1");
+    assert_eq!(fs::read(sandbox.path(LOCK)).unwrap(), b"mine: true\n");
+    sandbox
+        .run(["validate", "in"])
+        .assert_code(1)
+        .assert_stdout_has("lock-malformed");
+}
