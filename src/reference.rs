@@ -39,11 +39,16 @@ impl Registry {
 
     /// Returns the host and port that answer the distribution API: Docker Hub's differs from its name.
     pub fn endpoint(&self) -> String {
-        if self.host == DOCKER_HUB {
+        if self.is_docker_hub() {
             "registry-1.docker.io".to_owned()
         } else {
             self.to_string()
         }
+    }
+
+    /// Tells whether this is Docker Hub; with a port it is whatever listens there.
+    fn is_docker_hub(&self) -> bool {
+        self.host == DOCKER_HUB && self.port.is_none()
     }
 
     /// Tells whether this is the machine itself, where plain HTTP is used by default: `localhost`, 127.0.0.0/8 or `[::1]`.
@@ -164,8 +169,7 @@ impl Repository {
     /// Makes a repository of a registry, from a path such as `team/etcd`.
     pub fn new(registry: Registry, path: &str) -> Result<Self, Invalid> {
         check_repository(path)?;
-        let is_official =
-            registry.host == DOCKER_HUB && registry.port.is_none() && !path.contains('/');
+        let is_official = registry.is_docker_hub() && !path.contains('/');
         let path = if is_official {
             let whole = format!("library/{path}");
             // What is asked for is longer than what was written.
@@ -512,6 +516,14 @@ mod tests {
             assert_eq!(location.to_string(), text);
             assert_eq!(location.to_string().parse::<Location>().unwrap(), location);
         }
+    }
+
+    #[test]
+    fn a_port_is_never_passed_over() {
+        let endpoint = |text: &str| text.parse::<Registry>().unwrap().endpoint();
+        assert_eq!(endpoint("docker.io"), "registry-1.docker.io");
+        assert_eq!(endpoint("docker.io:2"), "docker.io:2");
+        assert_eq!(endpoint("reg.io:5000"), "reg.io:5000");
     }
 
     #[test]
