@@ -16,7 +16,7 @@ use crate::tag::Tag;
 pub const REPOSITORY_MAX: usize = 255;
 
 /// The name under which Docker Hub is known; its aliases are read as this.
-pub const DOCKER_HUB: &str = "docker.io";
+const DOCKER_HUB: &str = "docker.io";
 
 /// A registry: a host and, where given, a port.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,7 +47,7 @@ impl Registry {
     }
 
     /// Tells whether this is Docker Hub; with a port it is whatever listens there.
-    fn is_docker_hub(&self) -> bool {
+    pub fn is_docker_hub(&self) -> bool {
         self.host == DOCKER_HUB && self.port.is_none()
     }
 

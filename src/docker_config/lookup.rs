@@ -20,7 +20,7 @@ use super::read::{self, Config};
 use crate::credential::Found;
 use crate::error::{Error, Kind, Result};
 use crate::escape::shown;
-use crate::reference::{DOCKER_HUB, Registry, Repository};
+use crate::reference::{Registry, Repository};
 
 /// The key under which Docker Hub's credential is kept, in files and in helpers.
 const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
@@ -43,7 +43,7 @@ pub(super) enum Outcome {
 
 /// Returns the key under which the credential of a registry is written, and what a helper is asked for.
 pub(super) fn written_key(registry: &Registry) -> String {
-    if registry.host() == DOCKER_HUB && registry.port().is_none() {
+    if registry.is_docker_hub() {
         DOCKER_HUB_KEY.to_owned()
     } else {
         registry.to_string()
