@@ -102,7 +102,7 @@ pub struct MetadataChange {
 pub struct Diff {
     /// The metadata, by key; empty when one side has none.
     pub metadata: Vec<MetadataChange>,
-    /// Images that only the old side names.
+    /// Images that only the old side names, as far as that is certain.
     pub images_removed: Vec<String>,
     /// Images that only the new side names.
     pub images_added: Vec<String>,
@@ -142,8 +142,6 @@ pub fn diff(old: &Side<'_>, new: &Side<'_>, limits: &Limits) -> Result<Diff> {
     unreadable(&indexes, &mut diff.notes)?;
     compare_metadata([old, new], &indexes, limits, &mut diff)?;
     let [a, b] = &indexes;
-    diff.images_removed = a.images.difference(&b.images).cloned().collect();
-    diff.images_added = b.images.difference(&a.images).cloned().collect();
     let sources = [
         Sources::of(old.files, limits)?,
         Sources::of(new.files, limits)?,
@@ -151,6 +149,10 @@ pub fn diff(old: &Side<'_>, new: &Side<'_>, limits: &Limits) -> Result<Diff> {
     let mut loaders = [Loader::new(old, limits), Loader::new(new, limits)];
     for pair in pairs::pairs(a, b) {
         compare(pair, &mut loaders, &sources, &mut diff)?;
+    }
+    // Where nothing differs, neither do the images, which are looked for in every text.
+    if !diff.changes.is_empty() {
+        [diff.images_removed, diff.images_added] = images::compare(old.files, new.files, limits)?;
     }
     diff.changes
         .sort_by(|a, b| (&a.subject, &a.old, &a.new).cmp(&(&b.subject, &b.old, &b.new)));
@@ -354,3 +356,6 @@ fn summaries(old: Option<&Object>, new: Option<&Object>, diff: &mut Diff) {
         diff.grants.extend(grants::compare(old, new));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -137,7 +137,11 @@ impl Walk {
             Step::Key(key) => Some(key.as_str()),
             _ => None,
         });
-        let compared = lists::compare(name.unwrap_or_default(), a, b);
+        // What tells items apart would be shown.
+        let compared = match self.mask() {
+            Mask::Hidden => lists::Compared::by_place(a, b),
+            _ => lists::compare(name.unwrap_or_default(), a, b),
+        };
         if compared.is_reordered {
             let label = |nodes: &[Node]| -> Vec<Json> {
                 let items = nodes.iter();

@@ -1,33 +1,26 @@
-//! The images that pods run.
+//! The images that only one side names.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use crate::objects::{Object, pod_spec};
-use crate::yaml::Node;
+use crate::bundle::Files;
+use crate::error::Result;
+use crate::images::{self, Grade};
+use crate::limits::Limits;
 
-/// Collects the images of an object of a built-in kind.
-pub(super) fn of(object: &Object, images: &mut BTreeSet<String>) {
-    let Some((_, spec)) = pod_spec(object) else {
-        return;
+/// Returns the images of a side that are certain, as they are written, by what they are references of.
+fn of(files: &Files, limits: &Limits) -> Result<BTreeMap<String, String>> {
+    let found = images::collect(files, limits)?.images;
+    let certain = found.iter().filter(|one| one.grade == Grade::Certain);
+    let names = certain.map(|one| (one.reference.to_string(), one.written().to_owned()));
+    Ok(names.collect())
+}
+
+/// Returns the images that only the old side names, and those that only the new side does.
+pub(super) fn compare(old: &Files, new: &Files, limits: &Limits) -> Result<[Vec<String>; 2]> {
+    let (old, new) = (of(old, limits)?, of(new, limits)?);
+    let only = |these: &BTreeMap<String, String>, those: &BTreeMap<String, String>| {
+        let others = these.iter().filter(|(name, _)| !those.contains_key(*name));
+        others.map(|(_, written)| written.clone()).collect()
     };
-    let mut add = |node: Option<&Node>| {
-        let text = node.and_then(Node::as_str).filter(|text| !text.is_empty());
-        images.extend(text.map(str::to_owned));
-    };
-    for list in ["initContainers", "containers", "ephemeralContainers"] {
-        for container in spec
-            .get(list)
-            .and_then(Node::as_sequence)
-            .unwrap_or_default()
-        {
-            add(container.get("image"));
-        }
-    }
-    for volume in spec
-        .get("volumes")
-        .and_then(Node::as_sequence)
-        .unwrap_or_default()
-    {
-        add(volume.at(&["image", "reference"]));
-    }
+    Ok([only(&old, &new), only(&new, &old)])
 }

@@ -18,7 +18,7 @@ use crate::path::BundlePath;
 use crate::version::Version;
 use crate::yaml;
 
-use super::{Place, Side, Subject, images, value};
+use super::{Place, Side, Subject, value};
 
 /// Something on one side, without its content.
 #[derive(Debug, Clone)]
@@ -68,8 +68,6 @@ pub(super) struct Index {
     pub(super) items: Vec<Item>,
     /// What cannot be read, with the digest of its file.
     pub(super) faults: Vec<(Finding, Digest)>,
-    /// The images that pods run.
-    pub(super) images: BTreeSet<String>,
     /// The highest version of the operator that an object asks for.
     pub(super) min_operator_version: Option<Version>,
     /// Places of objects that are there before.
@@ -121,7 +119,6 @@ impl Index {
             return Err(Error::limit(Ceiling::Objects, limit, found));
         }
         self.faults.extend(part.faults);
-        self.images.extend(part.images);
         let known = self.min_operator_version.take();
         self.min_operator_version = higher(known, part.min_operator_version);
         Ok(())
@@ -172,7 +169,6 @@ fn higher(one: Option<Version>, other: Option<Version>) -> Option<Version> {
 struct Part {
     items: Vec<Item>,
     faults: Vec<(Finding, Digest)>,
-    images: BTreeSet<String>,
     min_operator_version: Option<Version>,
     /// How many documents are no objects.
     others: usize,
@@ -241,7 +237,6 @@ impl Part {
     fn add(&mut self, path: &BundlePath, at: At, entry: &Entry) {
         let item = match entry {
             Entry::Object(object) => {
-                images::of(object, &mut self.images);
                 let asked = object.annotation(KDP_MIN_OPERATOR_VERSION);
                 let asked = asked.and_then(|node| node.as_str()?.parse::<Version>().ok());
                 self.min_operator_version = higher(self.min_operator_version.take(), asked);

@@ -79,7 +79,16 @@ pub(super) struct Compared<'n> {
     fields: Option<&'static [&'static str]>,
 }
 
-impl Compared<'_> {
+impl<'n> Compared<'n> {
+    /// Compares lists by their contents alone.
+    pub(super) fn by_place(old: &'n [Node], new: &'n [Node]) -> Self {
+        Self {
+            pairs: by_content(old, new),
+            is_reordered: false,
+            fields: None,
+        }
+    }
+
     /// Returns what stands for an item where only the order is shown.
     pub(super) fn label(&self, item: &Node, mask: Mask) -> Json {
         let key = self.fields.and_then(|fields| key(item, fields));
@@ -103,11 +112,7 @@ pub(super) fn compare<'n>(name: &str, old: &'n [Node], new: &'n [Node]) -> Compa
     if SETS.contains(&name) && is_words(old) && is_words(new) {
         return as_sets(old, new);
     }
-    Compared {
-        pairs: by_content(old, new),
-        is_reordered: false,
-        fields: None,
-    }
+    Compared::by_place(old, new)
 }
 
 type Key = Vec<(String, String)>;

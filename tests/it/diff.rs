@@ -1,6 +1,8 @@
 //! `bundle diff`, as a user runs it.
 
-use crate::support::{Sandbox, bundle_dir};
+use crate::support::{MockRegistry, Sandbox, bundle_dir};
+
+mod laws;
 
 const CONFIG_MAP: &str =
     "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\ndata:\n  k: \"1\"\n";
@@ -81,4 +83,150 @@ fn what_a_secret_holds_is_never_shown() {
     }
 }
 
-mod laws;
+#[test]
+fn breaking_changes_are_marked_and_asked_for_alone() {
+    let sandbox = Sandbox::new();
+    let text = deployment(1, "reg.io/web:1");
+    sandbox.write("a/d.yaml", &text);
+    sandbox.write(
+        "b/d.yaml",
+        text.replace("matchLabels: {app: web}", "matchLabels: {app: other}"),
+    );
+    let wanted = "~ Deployment.apps web  (manifests/d.yaml:1)\n!   spec.selector: cannot change [immutable-field]\n";
+    let ran = sandbox.run(["diff", "a", "b", "--breaking"]);
+    assert_eq!(ran.assert_code(1).stdout(), wanted);
+    ran.assert_stderr_has("0 added, 0 removed, 1 changed; 1 breaking change");
+    let all = sandbox
+        .run(["diff", "a", "b", "--format", "json"])
+        .assert_code(1)
+        .json();
+    let one = &all["changes"][0]["breaking"][0];
+    assert_eq!(
+        (
+            one["rule"].as_str(),
+            one["certain"].as_bool(),
+            one["line"].as_u64()
+        ),
+        (Some("immutable-field"), Some(true), Some(7))
+    );
+}
+
+#[test]
+fn files_are_compared_as_they_are_when_that_is_asked() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a/x.yaml", CONFIG_MAP);
+    sandbox.write("a/same.yaml", deployment(1, "reg.io/web:1"));
+    sandbox.write("b/x.yaml", format!("# said\n{CONFIG_MAP}"));
+    sandbox.write("b/other.yaml", deployment(1, "reg.io/web:1"));
+    sandbox.run(["diff", "a", "b"]).ok();
+    let ran = sandbox.run(["diff", "a", "b", "--files"]);
+    let wanted = "~ manifests/same.yaml → manifests/other.yaml\n--- a/manifests/x.yaml\n+++ b/manifests/x.yaml\n@@ -1,3 +1,4 @@\n+# said\n \
+        apiVersion: v1\n kind: ConfigMap\n metadata:\n";
+    assert_eq!(ran.assert_code(1).stdout(), wanted);
+    sandbox.run(["diff", "a", "a", "--files"]).ok();
+    sandbox
+        .run(["diff", "a", "b", "--files", "--breaking"])
+        .assert_code(2);
+}
+
+#[test]
+fn sides_may_be_anywhere_and_one_may_come_on_stdin() {
+    let sandbox = Sandbox::new();
+    let registry = MockRegistry::plain();
+    let reference = format!("{}:3.5.0", registry.repository("etcd"));
+    bundle_dir(sandbox.path("etcd"), "etcd", "3.5.0", None);
+    sandbox.run(["push", "etcd", &reference]).ok();
+    sandbox.run(["pack", "etcd", "-o", "oci:lay"]).ok();
+    sandbox.run(["diff", &reference, "oci:lay"]).ok();
+    sandbox.run(["diff", "etcd", &reference]).ok();
+    let ran = sandbox
+        .bundle(["diff", &*reference, "-"])
+        .stdin(CONFIG_MAP)
+        .run();
+    ran.assert_code(1)
+        .assert_stderr_has("one side has no metadata");
+    sandbox.run(["diff", "-", "-"]).assert_code(2);
+}
+
+#[test]
+fn what_cannot_be_read_is_no_difference_but_a_failure() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a/x.yaml", CONFIG_MAP);
+    sandbox.write("b/x.yaml", format!("{CONFIG_MAP}---\na: b: c\n"));
+    let ran = sandbox.run(["diff", "a", "b", "--format", "json"]);
+    assert_eq!(ran.assert_code(11).error_json()["file"], "manifests/x.yaml");
+    sandbox
+        .run(["diff", "b", "b"])
+        .ok()
+        .assert_stderr_has("not compared, the same on both sides");
+    sandbox.run(["diff", "a", "b", "--files"]).assert_code(1);
+}
+
+/// Two versions of a bundle, as the README shows them.
+const OPERATED: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: backups.etcd.example.com}
+spec:
+  group: etcd.example.com
+  scope: Namespaced
+  names: {kind: Backup, plural: backups}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              keep: {type: integer}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: etcd}
+rules:
+- {apiGroups: [''], resources: [secrets], verbs: [get]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: etcd}
+spec:
+  replicas: 3
+  serviceName: etcd
+  selector: {matchLabels: {app: etcd}}
+  template:
+    metadata: {labels: {app: etcd}}
+    spec:
+      containers: [{name: etcd, image: quay.io/coreos/etcd:v3.5.0}]
+";
+
+#[test]
+fn the_comparison_in_the_readme_is_what_happens() {
+    let sandbox = Sandbox::new();
+    let next = OPERATED
+        .replace("{type: integer}", "{type: integer, minimum: 1}")
+        .replace("verbs: [get]", "verbs: [get, list]")
+        .replace("serviceName: etcd", "serviceName: etcd-headless")
+        .replace("etcd:v3.5.0", "etcd:v3.6.0");
+    for (version, text) in [("3.5.0", OPERATED), ("3.6.0", &next)] {
+        let directory = sandbox.path(format!("etcd-{version}"));
+        bundle_dir(&directory, "etcd", version, Some(("etcd-manager", "1.4.0")));
+        sandbox.write(directory.join("manifests/etcd.yaml"), text);
+    }
+    let ran = sandbox.run(["diff", "etcd-3.5.0", "etcd-3.6.0"]);
+    let said = format!("{}{}", ran.assert_code(1).stdout(), ran.stderr());
+    let shown: Vec<String> = said
+        .lines()
+        .map(|line| format!("    {line}").trim_end().to_owned())
+        .collect();
+    let shown = format!(
+        "    $ bundle diff etcd-3.5.0 etcd-3.6.0\n{}\n",
+        shown.join("\n")
+    );
+    assert!(
+        include_str!("../../README.md").contains(&shown),
+        "README.md shows another answer than:\n{shown}"
+    );
+}

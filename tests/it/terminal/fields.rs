@@ -54,15 +54,34 @@ fn shown(scene: &Scene) -> Vec<Ran> {
 
 fn annotation(scene: &Scene, key: &str, value: &str) -> Vec<Ran> {
     bundle(scene, &[(key, value)], OBJECT);
-    shown(scene)
+    let mut all = shown(scene);
+    all.extend(compared(scene));
+    all
+}
+
+/// Shows what differs between another directory and this one.
+fn compared(scene: &Scene) -> Vec<Ran> {
+    let other = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n";
+    scene.sandbox.write("other/manifests/a.yaml", other);
+    let metadata =
+        "annotations:\n  k8s.io.bundle.package.v1: etcd\n  k8s.io.bundle.version.v1: 3.4.0\n";
+    scene
+        .sandbox
+        .write("other/metadata/annotations.yaml", metadata);
+    vec![
+        scene.run(&["diff", "other", "src"]),
+        scene.run(&["diff", "other", "src", "--files"]),
+    ]
 }
 
 fn object(scene: &Scene, text: &str) -> Vec<Ran> {
     bundle(scene, &[], text);
-    vec![
+    let mut all = vec![
         scene.run(&["inspect", "src"]),
         scene.run(&["validate", "src"]),
-    ]
+    ];
+    all.extend(compared(scene));
+    all
 }
 
 /// Shows what the registry holds under `a:1`.
