@@ -54,9 +54,7 @@ fn shown(scene: &Scene) -> Vec<Ran> {
 
 fn annotation(scene: &Scene, key: &str, value: &str) -> Vec<Ran> {
     bundle(scene, &[(key, value)], OBJECT);
-    let mut all = shown(scene);
-    all.extend(compared(scene));
-    all
+    shown(scene)
 }
 
 /// Shows what differs between another directory and this one.

@@ -121,11 +121,10 @@ pub(super) fn of_files(args: &Args, found: &[FileChange]) -> Vec<String> {
         for hunk in &file.hunks {
             let ((a, b), (c, d)) = (hunk.old, hunk.new);
             lines.push(format!("@@ -{a},{b} +{c},{d} @@"));
-            // A line is shown whole: nobody can apply a part of it.
             lines.extend(
                 hunk.lines
                     .iter()
-                    .map(|line| format!("{}{}", line.mark, line.text)),
+                    .map(|line| format!("{}{}", line.mark, shown(&line.text))),
             );
         }
     }
