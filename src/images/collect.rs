@@ -55,7 +55,9 @@ impl Collector {
 
     /// Takes a place for an image that names none.
     pub(super) fn unnamed(&mut self, mut place: Place) {
-        if let Some(why) = what_else(&place.written) {
+        // One more than there may be is enough to say so.
+        let is_full = self.inventory.unnamed.len() as u64 > self.max;
+        if let Some(why) = what_else(&place.written).filter(|_| !is_full) {
             place.written = shown(&place.written);
             self.inventory.unnamed.push(Unnamed { place, why });
         }
@@ -69,6 +71,10 @@ impl Collector {
     }
 
     fn add(&mut self, reference: Reference, place: Place) {
+        let is_full = self.images.len() as u64 > self.max;
+        if is_full && !self.images.contains_key(&reference) {
+            return;
+        }
         let image = self
             .images
             .entry(reference)
@@ -87,10 +93,15 @@ impl Collector {
     }
 
     pub(super) fn replacement(&mut self, replacement: Replacement) {
-        self.replacements.push(replacement);
+        if self.replacements.len() as u64 <= self.max {
+            self.replacements.push(replacement);
+        }
     }
 
     pub(super) fn unread(&mut self, file: &BundlePath, line: u32, why: &str) {
+        if self.inventory.unread.len() as u64 > self.max {
+            return;
+        }
         self.inventory.unread.push(Unread {
             file: file.clone(),
             line,

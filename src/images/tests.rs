@@ -238,6 +238,15 @@ fn more_images_than_the_ceiling_are_refused() {
     let limits = Limits::default().with(Ceiling::Images, 3);
     let error = collect(&files(&[("manifests/a.yaml", &text)]), &limits).unwrap_err();
     assert_eq!(error.kind(), crate::Kind::Limit);
+    // However many there are, no more than one above the ceiling is remembered.
+    let words: Vec<String> = (0..100).map(|n| format!("reg.io/b:{n}")).collect();
+    let text = format!(
+        "kind: ConfigMap\napiVersion: v1\nmetadata: {{name: c}}\ndata: {{a: '{} '}}\n",
+        words.join(" ")
+    );
+    let error = collect(&files(&[("manifests/a.yaml", &text)]), &limits).unwrap_err();
+    assert_eq!(error.detail().found.as_deref(), Some("at least 4"));
+    let text = pods.join("---\n");
     let limits = limits.with(Ceiling::Images, 4);
     assert!(collect(&files(&[("manifests/a.yaml", &text)]), &limits).is_ok());
 }

@@ -305,16 +305,11 @@ impl<'w, 'n> Walk<'w, 'n> {
         if !content.contains([':', '/', '@']) {
             return;
         }
-        let mut found = Vec::new();
         text::scan(content, near, |word, line| {
-            let line = first.saturating_add(if counts { line } else { 0 });
-            found.push((word.to_owned(), line));
-        });
-        for (word, line) in found {
-            let mut place = self.place(0, &word, Grade::Likely);
-            place.line = line;
+            let mut place = self.place(0, word, Grade::Likely);
+            place.line = first.saturating_add(if counts { line } else { 0 });
             self.collector.likely(place);
-        }
+        });
     }
 
     /// Takes the value of a field that an API has for an image.

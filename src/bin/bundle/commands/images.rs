@@ -49,15 +49,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
     let contents = source_files::read(&args.source, &args.pack, &reach, settings).await?;
     let inventory = images::collect(&contents.files, &settings.limits)?;
-    if args.pack.allow_invalid {
-        for one in &inventory.unread {
-            let place = shown(&contents.place_of(one.file.as_str()));
-            let text = format!("{place}:{}: passed over: {}", one.line, one.why);
-            settings.talk.warn(text);
-        }
-    } else {
-        source_files::unread(&contents, &inventory.unread)?;
-    }
+    let allow_invalid = args.pack.allow_invalid;
+    source_files::unread(&contents, &inventory.unread, allow_invalid, settings)?;
     let mut listed: Vec<&ContainerImage> = inventory
         .images
         .iter()

@@ -59,7 +59,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&access)?;
     let files = source_files::read(&args.source, &args.pack, &reach, settings).await?;
     let inventory = images::collect(&files.files, &settings.limits)?;
-    source_files::unread(&files, &inventory.unread)?;
+    let allow_invalid = args.pack.allow_invalid;
+    source_files::unread(&files, &inventory.unread, allow_invalid, settings)?;
     let former = former(&files, settings)?;
     let images: Vec<&ContainerImage> = inventory
         .images
@@ -83,7 +84,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         let former = former.ok_or_else(|| {
             Error::not_found(format!("there is no `{LOCK}`")).hint("`bundle lock` writes it")
         })?;
-        return Ok(checked(&former, &lock, &images, &found, &files, args));
+        let mut answer = checked(&former, &lock, &images, &found, &files, args);
+        answer.closing = answer.closing.and_then(|line| settings.talk.closing(line));
+        return Ok(answer);
     }
     for (image, found) in images.iter().zip(&found) {
         if let Some(moved) = moved(image, found) {

@@ -96,11 +96,22 @@ async fn of_store(opened: &Opened, reach: &Reach, settings: &Settings) -> Result
     })
 }
 
-/// Refuses a source of which a part cannot be read, where an answer without it would be wrong.
+/// Refuses a source of which a part cannot be read, because an answer without it would be wrong; with `--allow-invalid`
+/// that is said only.
 pub(super) fn unread(
     files: &SourceFiles,
     unread: &[manifest_bundle::images::Unread],
+    allow_invalid: bool,
+    settings: &Settings,
 ) -> Result<()> {
+    if allow_invalid {
+        for one in unread {
+            let place = shown(&files.place_of(one.file.as_str()));
+            let text = format!("{place}:{}: passed over: {}", one.line, one.why);
+            settings.talk.warn(text);
+        }
+        return Ok(());
+    }
     let Some(first) = unread.first() else {
         return Ok(());
     };
