@@ -102,7 +102,7 @@ pub(super) fn what_else(text: &str) -> Option<String> {
     } else {
         return Some(match full_name(text) {
             Ok(_) => "a word that is replaced".to_owned(),
-            Err(invalid) => invalid.to_string(),
+            Err(invalid) => format!("no image: {invalid}"),
         });
     };
     Some(what.to_owned())
