@@ -164,6 +164,7 @@ pub mod olm;
 pub mod order;
 pub mod removed_apis;
 pub mod resolution;
+pub mod schema;
 pub mod sensitive;
 pub mod tar;
 pub mod tree;

@@ -6,6 +6,7 @@
 mod checks;
 mod context;
 mod credentials;
+mod custom;
 mod duplicates;
 mod faults;
 mod files;

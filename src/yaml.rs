@@ -122,6 +122,17 @@ impl Node {
         }
     }
 
+    /// Returns a number of any kind, as near as a float comes.
+    pub fn as_number(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "as JSON has it in Go")]
+        match self.value {
+            Value::Int(number) => Some(number as f64),
+            Value::UInt(number) => Some(number as f64),
+            Value::Float(number) => Some(number),
+            _ => None,
+        }
+    }
+
     /// Returns the items of a sequence.
     pub fn as_sequence(&self) -> Option<&[Self]> {
         match &self.value {
@@ -175,6 +186,17 @@ impl Node {
 }
 
 impl Key {
+    /// Makes a key that stands in no text, but belongs on a line.
+    pub(crate) fn at(text: &str, line: u32) -> Self {
+        Self {
+            text: text.into(),
+            line,
+            column: 1,
+            merged: false,
+            plain: None,
+        }
+    }
+
     /// Returns what an unquoted key that is no string looks like in the file: `on` where the key is `true`.
     pub fn plain_text(&self) -> Option<&str> {
         self.plain.as_deref()

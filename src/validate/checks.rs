@@ -8,8 +8,8 @@ use crate::path::BundlePath;
 use super::context::Context;
 use super::files::File;
 use super::{
-    Whole, credentials, duplicates, faults, identity, images, kustomize, layout, links, lock,
-    object_sizes, removed, selectors, sizes, strings, template, versions,
+    Whole, credentials, custom, duplicates, faults, identity, images, kustomize, layout, links,
+    lock, object_sizes, removed, selectors, sizes, strings, template, versions,
 };
 
 /// What a check is about, which decides what `pack` makes of its errors.
@@ -155,6 +155,9 @@ pub const CHECKS: &[Check] = &[
     row("selector-mismatch", Family::Object, Run::Object(selectors::own_pods), "A workload does not select its own pods."),
     row("selector-nothing", Family::Object, Run::Whole(links::selections), "A selector matches no pod of the bundle."),
     row("service-not-found", Family::Object, Run::Whole(links::services), "An object names a Service that is not in the bundle."),
+    row("custom-resource", Family::Object, Run::Again(custom::resources), "A custom resource does not fit the schema of its definition in the bundle."),
+    row("custom-resource-version", Family::Object, Run::Whole(custom::versions), "A custom resource has a version that its definition in the bundle does not serve."),
+    row("custom-resource-field", Family::Object, Reading, "A custom resource has a field that is not in the schema of its definition in the bundle."),
     row("namespace-not-found", Family::Object, Run::Whole(links::namespaces), "Objects are in a namespace that is not in the bundle."),
     row("image-tag", Family::Object, Run::Object(images::tag), "An image has neither a digest nor a tag that stays."),
     row("size-data", Family::Object, Run::Object(object_sizes::data), "A ConfigMap or Secret holds more than an API server takes."),

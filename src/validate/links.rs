@@ -13,6 +13,7 @@ use crate::yaml::Node;
 
 use super::Whole;
 use super::context::Context;
+use super::custom::Definition;
 use super::files::Tally;
 use super::selectors::{Labels, Selector};
 
@@ -29,6 +30,8 @@ pub(super) struct Links {
     pods: Vec<(Option<String>, Labels)>,
     uses: Vec<Use>,
     selections: Vec<Selection>,
+    /// The definitions of custom resources.
+    pub(super) definitions: Vec<Definition>,
     /// Whether OLM installs the bundle.
     has_csv: bool,
 }
@@ -59,6 +62,7 @@ impl Links {
         self.pods.append(&mut other.pods);
         self.uses.append(&mut other.uses);
         self.selections.append(&mut other.selections);
+        self.definitions.append(&mut other.definitions);
         self.has_csv |= other.has_csv;
     }
 
@@ -87,6 +91,7 @@ impl Links {
                 }
             }
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+                self.definitions.extend(Definition::note(path, object));
                 for at in [
                     &["spec", "conversion", "webhook", "clientConfig", "service"][..],
                     &["spec", "conversion", "webhookClientConfig", "service"],
@@ -321,7 +326,7 @@ pub(super) fn selections(context: &Context<'_>, whole: &Whole<'_>, findings: &mu
 }
 
 /// Adds findings, of one file at most as many as a file may have.
-fn report(found: &[Finding], findings: &mut Vec<Finding>) {
+pub(super) fn report(found: &[Finding], findings: &mut Vec<Finding>) {
     for of_file in found.chunk_by(|a, b| a.file == b.file) {
         let mut of_file = of_file.to_vec();
         let mut tally = Tally::default();

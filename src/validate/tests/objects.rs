@@ -266,3 +266,129 @@ fn objects_that_no_cluster_can_hold_are_errors_and_those_that_some_cannot_are_wa
         assert_eq!(found, expected, "{} bytes", text.len());
     }
 }
+
+const DEFINITION: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.org}
+spec:
+  group: example.org
+  names: {kind: Thing, plural: things}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}
+  - {name: v1beta1, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}
+";
+
+#[test]
+fn custom_resources_are_held_against_the_definition_wherever_it_is() {
+    let thing = |version: &str, spec: &str| {
+        format!(
+            "---\napiVersion: example.org/{version}\nkind: Thing\nmetadata: {{name: {version}}}\nspec: {spec}\n"
+        )
+    };
+    let wrong = thing("v1", "{size: large}");
+    let expected = ["a.yaml:5 custom-resource"];
+    // Before it, behind it, and in the same file.
+    for definition in ["manifests/0.yaml", "manifests/b.yaml"] {
+        let sample = [("manifests/a.yaml", &*wrong), (definition, DEFINITION)];
+        assert_eq!(found(&sample), expected, "{definition}");
+    }
+    let both = format!("{DEFINITION}{wrong}");
+    assert_eq!(
+        found(&[("manifests/a.yaml", &both)]),
+        ["a.yaml:14 custom-resource"]
+    );
+    let others = thing("v1beta1", "{size: large}") + &thing("v2", "{}") + &thing("v1", "{sice: 1}");
+    let sample = [
+        ("manifests/a.yaml", &*others),
+        ("manifests/b.yaml", DEFINITION),
+    ];
+    assert_eq!(
+        found(&sample),
+        [
+            "a.yaml:2 custom-resource-version",
+            "a.yaml:7 custom-resource-version",
+            "a.yaml:15 custom-resource-field",
+        ]
+    );
+    // Without the definition, and with two of them, nothing is known.
+    assert_eq!(found(&[("manifests/a.yaml", &wrong)]), [""; 0]);
+    let twice = [
+        ("manifests/a.yaml", &*wrong),
+        ("manifests/b.yaml", DEFINITION),
+        ("manifests/c.yaml", DEFINITION),
+    ];
+    assert_eq!(found(&twice), ["c.yaml:1 object-duplicate"]);
+    let kustomize = [
+        ("manifests/kustomization.yaml", "resources: [b.yaml]\n"),
+        ("manifests/a.yaml", &*wrong),
+        ("manifests/b.yaml", DEFINITION),
+    ];
+    assert_eq!(found_in_kustomize(&kustomize), [""; 0]);
+}
+
+#[test]
+fn the_definitions_of_old_keep_what_they_do_not_know() {
+    let old = "\
+apiVersion: apiextensions.k8s.io/v1beta1
+kind: CustomResourceDefinition
+metadata: {name: things.example.org}
+spec:
+  group: example.org
+  names: {kind: Thing, plural: things}
+  version: v1
+  validation: {openAPIV3Schema: {properties: {spec: {properties: {size: {type: integer}}}}}}
+";
+    let thing = "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: a}\nspec:\n  other: x\n  size: large\n";
+    let sample = [("manifests/a.yaml", thing), ("manifests/b.yaml", old)];
+    assert_eq!(
+        found(&sample),
+        ["a.yaml:6 custom-resource", "b.yaml:1 api-removed"]
+    );
+}
+
+#[test]
+fn a_template_is_not_held_against_a_schema_before_it_is_filled() {
+    let metadata = "annotations:\n  k8s.io.bundle.mediatype.v1: manifests\n  k8s.io.bundle.package.v1: a\n  k8s.io.bundle.version.v1: \"1.0.0\"\n  k8s.io.bundle.operator.id.v1: o\n  k8s.io.bundle.placeholders.v1: go-template\n";
+    let thing = |size: &str| {
+        format!(
+            "apiVersion: example.org/v1\nkind: Thing\nmetadata: {{name: a}}\nspec: {{size: {size}}}\n"
+        )
+    };
+    for (size, expected) in [("'{{ .Size }}'", None), ("large", Some("custom-resource"))] {
+        let files = files(&[
+            ("metadata/annotations.yaml", metadata),
+            ("manifests/a.yaml", &thing(size)),
+            ("manifests/b.yaml", DEFINITION),
+        ]);
+        let report = report_of(&files, &Limits::default(), Mediatype::Manifests);
+        let found = report.findings.iter().map(|finding| finding.code);
+        let found: Vec<_> = found.filter(|code| *code != "template").collect();
+        assert_eq!(found, Vec::from_iter(expected), "{size}");
+    }
+}
+
+#[test]
+fn a_bundle_of_schemas_that_ask_for_too_much_is_not_waited_for() {
+    let mut schema = "{type: string, enum: [a]}".to_owned();
+    for _ in 0..12 {
+        schema = format!("{{anyOf: [{schema}, {schema}]}}");
+    }
+    let definition = DEFINITION.replace(
+        "{type: integer}",
+        &format!("{{type: array, items: {schema}}}"),
+    );
+    let thing = format!(
+        "apiVersion: example.org/v1\nkind: Thing\nmetadata: {{name: a}}\nspec: {{size: [{}]}}\n",
+        "b, ".repeat(1_000)
+    );
+    let sample = [
+        ("manifests/a.yaml", &*thing),
+        ("manifests/b.yaml", &*definition),
+    ];
+    let found = found(&sample);
+    assert_eq!(
+        found.first().map(String::as_str),
+        Some(":0 custom-resource")
+    );
+}
