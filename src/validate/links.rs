@@ -242,10 +242,13 @@ pub(super) fn namespaces(context: &Context<'_>, whole: &Whole<'_>, findings: &mu
         }
     }
     for (name, (first, count)) in used {
-        let message = format!(
-            "the namespace `{}`, in which {count} of the objects are, is not in the bundle",
-            shown(name)
-        );
+        let name = shown(name);
+        let message = match count {
+            1 => format!("the object is in namespace `{name}`, which the bundle does not create"),
+            _ => format!(
+                "{count} objects are in namespace `{name}`, which the bundle does not create; this is the first"
+            ),
+        };
         found.push(
             Finding::note("namespace-not-found", message)
                 .at(&first.file, first.line)

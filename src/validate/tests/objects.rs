@@ -200,7 +200,11 @@ fn a_namespace_that_nobody_creates_is_noted_once() {
     assert_eq!(found(&sample), ["a.yaml:2 namespace-not-found"]);
     assert_eq!(
         messages(&text).first().map(String::as_str),
-        Some("the namespace `x`, in which 2 of the objects are, is not in the bundle")
+        Some("2 objects are in namespace `x`, which the bundle does not create; this is the first")
+    );
+    assert_eq!(
+        messages(&object("a", "x")).first().map(String::as_str),
+        Some("the object is in namespace `x`, which the bundle does not create")
     );
 }
 
