@@ -128,7 +128,7 @@ async fn point_head(store: &dyn Store, channel: &Channel, reach: &Reach) -> Resu
 pub async fn entries(store: &dyn Store, named: &[Named], reach: &Reach) -> Result<Vec<Entry>> {
     stream::iter(named)
         .map(|named| async move {
-            let (manifest, metadata) = look(store, &named.name()?, reach).await?;
+            let (name, (manifest, metadata)) = find(store, named, reach).await?;
             if let Named::Version(version) = named
                 && metadata.version != *version
             {
@@ -136,7 +136,7 @@ pub async fn entries(store: &dyn Store, named: &[Named], reach: &Reach) -> Resul
                     Kind::Refused,
                     "the tag of a version names a bundle of another version",
                 )
-                .at(format!("{}:{version}", store.place()))
+                .at(format!("{}{name}", store.place()))
                 .expected(version)
                 .found(&metadata.version));
             }
@@ -145,6 +145,26 @@ pub async fn entries(store: &dyn Store, named: &[Named], reach: &Reach) -> Resul
         .buffered(CONCURRENCY)
         .try_collect()
         .await
+}
+
+/// Looks at a bundle by its digest or by the tag of its version: the plain one, or else the one with a `v`, as the images of other
+/// tools have it.
+async fn find(store: &dyn Store, named: &Named, reach: &Reach) -> Result<(Name, Bundle)> {
+    let name = named.name()?;
+    let plain = look(store, &name, reach).await;
+    let (missing, tag) = match (plain, &name) {
+        (Err(error), Name::Tag(tag)) if error.kind() == Kind::NotFound => (error, tag),
+        (found, _) => return Ok((name, found?)),
+    };
+    // A tag that grows too long is one that cannot be there.
+    let Ok(other) = format!("v{tag}").parse().map(Name::Tag) else {
+        return Err(missing);
+    };
+    match look(store, &other, reach).await {
+        // What is missing is what was asked for.
+        Err(error) if error.kind() == Kind::NotFound => Err(missing),
+        found => Ok((other, found?)),
+    }
 }
 
 /// A bundle of a repository, as a maintainer names it.

@@ -10,7 +10,7 @@ use super::{PREFIX, codes, csv, metadata};
 use crate::cases::config_map;
 use crate::real::{answer, sha256, tree};
 use crate::support::targen::TarGen;
-use crate::support::{MockRegistry, Ran, Sandbox};
+use crate::support::{DockerRegistry, Http, MockRegistry, Ran, Sandbox};
 
 const OCI: [&str; 3] = [
     "application/vnd.oci.image.manifest.v1+json",
@@ -67,9 +67,50 @@ impl Built {
 
     /// Puts it into a repository under a tag; returns its digest.
     fn put(&self, registry: &MockRegistry, tag: &str) -> String {
+        let (blobs, manifest) = self.build();
+        for blob in &blobs {
+            registry.put_blob("sample", blob);
+        }
+        registry.put_manifest("sample", tag, self.types[0], &manifest)
+    }
+
+    /// Sends it to a repository of a real registry under a tag, as the builders do; returns its digest.
+    fn send(&self, registry: &DockerRegistry, repository: &str, tag: &str) -> String {
+        let (blobs, manifest) = self.build();
+        let name = repository.split_once('/').unwrap().1;
+        let http = Http::new(None);
+        let send = |method: &str, url: &str, media_type: &str, bytes: &[u8]| {
+            let headers = [("content-type", media_type)];
+            let sent = http.send(method, url, &headers, bytes.to_vec()).unwrap();
+            assert!(matches!(sent.status, 201 | 202), "{url}: {sent:?}");
+            sent
+        };
+        for blob in &blobs {
+            let bytes = "application/octet-stream";
+            let begin = registry.url(&format!("/v2/{name}/blobs/uploads/"));
+            let session = send("POST", &begin, bytes, b"")
+                .header("location")
+                .to_owned();
+            let separator = if session.contains('?') { '&' } else { '?' };
+            let digest = sha256(blob).replace(':', "%3A");
+            send(
+                "PUT",
+                &format!("{session}{separator}digest={digest}"),
+                bytes,
+                blob,
+            );
+        }
+        let url = registry.url(&format!("/v2/{name}/manifests/{tag}"));
+        send("PUT", &url, self.types[0], &manifest);
+        sha256(&manifest)
+    }
+
+    /// Makes its blobs and its manifest.
+    fn build(&self) -> (Vec<Vec<u8>>, Vec<u8>) {
         let [manifest_type, config_type, layer_type] = self.types;
         let mut diff_ids = Vec::new();
         let mut layers = Vec::new();
+        let mut blobs = Vec::new();
         for files in &self.layers {
             let mut archive = TarGen::new();
             let mut directories = Vec::new();
@@ -88,10 +129,10 @@ impl Built {
             encoder.write_all(&archive).unwrap();
             let blob = encoder.finish().unwrap();
             diff_ids.push(sha256(&archive));
-            registry.put_blob("sample", &blob);
             layers.push(
                 json!({ "mediaType": layer_type, "digest": sha256(&blob), "size": blob.len() }),
             );
+            blobs.push(blob);
         }
         if !self.is_honest {
             *diff_ids.last_mut().unwrap() = sha256(b"something else");
@@ -105,15 +146,14 @@ impl Built {
             "rootfs": { "type": "layers", "diff_ids": diff_ids },
         });
         let config = serde_json::to_vec(&config).unwrap();
-        registry.put_blob("sample", &config);
         let manifest = json!({
             "schemaVersion": 2,
             "mediaType": manifest_type,
             "config": { "mediaType": config_type, "digest": sha256(&config), "size": config.len() },
             "layers": layers,
         });
-        let manifest = serde_json::to_vec(&manifest).unwrap();
-        registry.put_manifest("sample", tag, manifest_type, &manifest)
+        blobs.push(config);
+        (blobs, serde_json::to_vec(&manifest).unwrap())
     }
 
     fn label(mut self, key: &str, value: &str) -> Self {
@@ -192,6 +232,67 @@ fn an_image_of_olm_is_inspected_verified_validated_pulled_and_copied() {
             answer(&pushed).ends_with(&format!("1.2.0@{digest}")),
             "{pushed}"
         );
+    }
+}
+
+#[test]
+fn a_real_registry_takes_and_gives_images_of_olm_and_their_tags_with_a_v_are_found() {
+    let registry = DockerRegistry::local();
+    for types in [OCI, DOCKER] {
+        let sandbox = Sandbox::new();
+        let repository = registry.repository("sample");
+        let built = |version: &str| Built {
+            types,
+            ..Built::of(version, "  minKubeVersion: 1.28.0\n")
+        };
+        let old = built("1.1.0").send(&registry, &repository, "v1.1.0");
+        let new = built("1.2.0").send(&registry, &repository, "v1.2.0");
+        let reference = format!("{repository}:v1.2.0");
+        let call = ["inspect", &reference, "--format", "json"];
+        let value = sandbox.run(call).ok().json();
+        assert_eq!(
+            (&value["digest"], &value["version"]),
+            (&json!(new), &json!("1.2.0"))
+        );
+        let ran = resolve(&sandbox, &repository, &["--version", "^1.1"]);
+        assert_eq!(answer(&ran), format!("{repository}@{new}"));
+        // A copy is the same image, in its format.
+        let copied = registry.repository("copied");
+        sandbox
+            .run(["copy", &reference, &format!("{copied}:v1.2.0")])
+            .ok();
+        let call = ["inspect", &format!("{copied}:v1.2.0"), "--format", "json"];
+        assert_eq!(sandbox.run(call).ok().json()["digest"], new);
+
+        // A channel finds them by their versions, with the `v` or without; what is tagged plainly goes first.
+        let add = |version: &str| {
+            sandbox.run([
+                "channel",
+                "add",
+                &repository,
+                "stable",
+                version,
+                "--no-head",
+            ])
+        };
+        add("1.1.0").ok();
+        add("v1.2.0").ok();
+        let shown = sandbox.run(["channel", "show", &repository, "stable"]);
+        for digest in [&old, &new] {
+            shown.ok().assert_stdout_has(digest);
+        }
+        built("2.0.0").send(&registry, &repository, "v2.0.0");
+        built("2.0.1").send(&registry, &repository, "2.0.0");
+        let ran = add("2.0.0");
+        ran.assert_code(10)
+            .assert_stderr_has(&format!("{repository}:2.0.0"));
+        built("2.0.1").send(&registry, &repository, "v3.0.0");
+        let ran = add("3.0.0");
+        ran.assert_code(10)
+            .assert_stderr_has(&format!("{repository}:v3.0.0"));
+        let ran = add("4.0.0");
+        ran.assert_code(3)
+            .assert_stderr_has(&format!("{repository}:4.0.0"));
     }
 }
 
