@@ -26,6 +26,7 @@ use crate::limits::Limits;
 use crate::metadata::{self, Identity};
 use crate::objects::{Entry, Object, ObjectId};
 use crate::oci::Annotations;
+use crate::olm;
 use crate::path::BundlePath;
 
 pub use breaking::{Breaking, RULES, Rule};
@@ -229,14 +230,10 @@ fn source_metadata(files: &Files, index: &Index, limits: &Limits) -> Result<Opti
         return Ok(None);
     };
     let bytes = index::bytes_of(path, content)?;
+    let (said, _) = metadata::parse(&bytes, limits).map_err(Error::of_findings)?;
+    let more = olm::additions(files, &said, limits)?;
     let highest = index.min_operator_version.as_ref();
-    let filled = metadata::fill(
-        Some(&bytes),
-        &Identity::default(),
-        highest,
-        &Annotations::new(),
-        limits,
-    )?;
+    let filled = metadata::fill(Some(&bytes), &Identity::default(), highest, &more, limits)?;
     Ok(Some(filled.annotations))
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::escape::shown;
 use crate::finding::{self, Finding};
 use crate::limits::{Ceiling, Limits};
-use crate::metadata::{FILE, Mediatype, Metadata, key as ours};
+use crate::metadata::{FILE, Mediatype, Metadata, key as ours, parse};
 use crate::name::{ChannelName, PackageName};
 use crate::objects::{Entry, Object, entries};
 use crate::oci::Annotations;
@@ -294,6 +294,55 @@ pub fn metadata(
         placeholders: None,
     };
     Ok((Some(metadata), findings))
+}
+
+/// Reads what files say about themselves in `metadata/annotations.yaml`: with the keys of this format, or with OLM's alone, where
+/// the ClusterServiceVersion says the rest. There is none when there is no such file.
+///
+/// # Errors
+///
+/// The inner ones are what is wrong with what they say. [`Kind::Limit`](crate::Kind::Limit) for a file over its ceiling, and content that cannot
+/// be read.
+pub fn metadata_of(
+    files: &Files,
+    limits: &Limits,
+) -> Result<Option<std::result::Result<Metadata, Vec<Finding>>>> {
+    let Some((_, content)) = files.iter().find(|(path, _)| path.as_str() == FILE) else {
+        return Ok(None);
+    };
+    let (found, limit) = (content.len(), limits[Ceiling::Yaml]);
+    if found > limit {
+        return Err(Error::limit(Ceiling::Yaml, limit, found).at(FILE));
+    }
+    let bytes = content
+        .to_bytes()
+        .map_err(|error| Error::io("cannot read", FILE.as_ref(), error))?;
+    let (annotations, lines) = match parse(&bytes, limits) {
+        Ok(read) => read,
+        Err(findings) => return Ok(Some(Err(findings))),
+    };
+    let line = |key: &str| lines.get(key).copied().unwrap_or(0);
+    if !is_olm(annotations.keys().map(String::as_str)) {
+        return Ok(Some(Metadata::of(annotations, &line)));
+    }
+    let (metadata, findings) = self::metadata(files, &annotations, &line, limits)?;
+    let is_bad = finding::has_errors(&findings);
+    Ok(Some(metadata.filter(|_| !is_bad).ok_or(findings)))
+}
+
+/// Returns the keys of this format that packing adds to a source with OLM's keys alone, and nothing for any other source.
+///
+/// What is wrong with what they say is not said here: packing and validation say it.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn additions(files: &Files, annotations: &Annotations, limits: &Limits) -> Result<Annotations> {
+    if !is_olm(annotations.keys().map(String::as_str)) {
+        return Ok(Annotations::new());
+    }
+    let said = read(files, annotations, &|_| 0, limits)?;
+    Ok(complete(annotations, &|_| 0, said).0)
 }
 
 /// Returns what comes to the metadata of a bundle that is packed for OLM too, and what forbids that.

@@ -7,7 +7,6 @@ use crate::content::Spool;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::escape::shown;
-use crate::finding::{Finding, Severity};
 use crate::layer;
 use crate::limits::{Ceiling, Limits};
 use crate::metadata::{self, Mediatype, Metadata, key};
@@ -149,31 +148,11 @@ fn split(files: Files) -> (Files, Vec<BundlePath>) {
 }
 
 fn read_metadata(files: &Files, limits: &Limits) -> Result<Metadata> {
-    let Some((_, content)) = files
-        .iter()
-        .find(|(path, _)| path.as_str() == metadata::FILE)
-    else {
+    let Some(read) = olm::metadata_of(files, limits)? else {
         return Err(
             Error::invalid(format!("not a bundle: `{}` is missing", metadata::FILE))
                 .file(metadata::FILE),
         );
     };
-    if content.len() > limits[Ceiling::Yaml] {
-        return Err(
-            Error::limit(Ceiling::Yaml, limits[Ceiling::Yaml], content.len()).at(metadata::FILE),
-        );
-    }
-    let text = content
-        .to_bytes()
-        .map_err(|error| Error::io("cannot read", std::path::Path::new(metadata::FILE), error))?;
-    let (annotations, lines) = metadata::parse(&text, limits).map_err(Error::of_findings)?;
-    let line = |key: &str| lines.get(key).copied().unwrap_or(0);
-    if !olm::is_olm(annotations.keys().map(String::as_str)) {
-        return Metadata::of(annotations, &line).map_err(Error::of_findings);
-    }
-    let (metadata, findings) = olm::metadata(files, &annotations, &line, limits)?;
-    metadata.ok_or_else(|| {
-        let is_refused = |finding: &Finding| finding.severity == Severity::Error;
-        Error::of_refused(findings, is_refused)
-    })
+    read.map_err(Error::of_findings)
 }

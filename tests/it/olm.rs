@@ -317,3 +317,41 @@ fn what_olm_cannot_read_is_refused_with_a_code_and_a_hint() {
     ];
     sandbox.run(named).ok();
 }
+
+#[test]
+fn commands_that_look_into_a_directory_of_olm_read_its_metadata_too() {
+    let sandbox = Sandbox::new();
+    sample(&sandbox, "old");
+    sample(&sandbox, "new");
+    let path = "new/manifests/sample.clusterserviceversion.yaml";
+    let text = std::fs::read_to_string(sandbox.path(path)).unwrap();
+    let image = "  relatedImages:\n  - {name: x, image: reg.example/x:1}\n";
+    let text = text.replace("1.2.0", "1.3.0");
+    sandbox.write(path, text.trim_end().to_owned() + "\n" + image);
+    // `diff`: what packing would say of them.
+    let ran = sandbox.run(["diff", "old", "new"]);
+    ran.assert_code(1).assert_stdout_has(
+        "-   k8s.io.bundle.version.v1: 1.2.0\n+   k8s.io.bundle.version.v1: 1.3.0\n",
+    );
+    assert!(!ran.stderr().contains("missing"), "{ran}");
+    sandbox.run(["pack", "old", "-o", "old.tar"]).ok();
+    sandbox.run(["diff", "old", "old.tar"]).ok();
+    // `render`: what is expected of a bundle is found out about it.
+    let render = |more: &[&str]| sandbox.run(["render", "new"].iter().chain(more).copied());
+    let ran = render(&["--package", "sample", "--version", "^1.3"]);
+    ran.ok().assert_stdout_has("kind: ClusterServiceVersion");
+    assert!(!ran.stderr().contains("warning"), "{ran}");
+    render(&["--version", "^2"]).assert_code(10);
+    render(&["--kubernetes-version", "1.27"]).assert_code(10);
+    render(&["--operator-id", "sample"]).assert_code(10);
+    // `images`: they name no version, so that nothing is said of one.
+    let ran = sandbox.run(["images", "new", "--certain"]);
+    ran.ok().assert_stdout_has("reg.example/x:1\n");
+    assert!(!ran.stderr().contains("warning"), "{ran}");
+    // What is wrong with it is said as packing says it, and it is looked at all the same.
+    sandbox.write("new/metadata/annotations.yaml", metadata("a/b", "stable"));
+    render(&[])
+        .ok()
+        .assert_stderr_has(&format!("{PREFIX}.package.v1"));
+    render(&["--package", "sample"]).assert_code(11);
+}

@@ -1,14 +1,12 @@
 //! What a source holds, for commands that look into it: also a directory of manifests that is no bundle yet.
 
-use std::path::Path;
-
 use manifest_bundle::bundle::Files;
 use manifest_bundle::content::Spool;
 use manifest_bundle::directory::{self, ReadOptions, Source};
 use manifest_bundle::escape::shown;
 use manifest_bundle::expectation::{self, Expectations};
-use manifest_bundle::finding::Finding;
-use manifest_bundle::metadata::{self, Metadata};
+use manifest_bundle::metadata::Metadata;
+use manifest_bundle::olm;
 use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::ops::open::{self, Place, Reach};
 use manifest_bundle::reference::Location;
@@ -79,7 +77,7 @@ fn of_directory(
         let (path, rule) = (shown(&one.path), shown(&one.rule));
         settings.talk.say(format!("left out `{path}`: {rule}"));
     }
-    let metadata = match metadata_of(&read.files, settings)? {
+    let metadata = match olm::metadata_of(&read.files, &settings.limits)? {
         Some(Err(findings)) if expectations.is_empty() => {
             // What is no bundle yet may be looked at all the same.
             let error = Error::of_findings(findings);
@@ -101,21 +99,4 @@ fn of_directory(
         files: read.files,
         metadata,
     })
-}
-
-/// Reads the metadata file, if there is one: what it says, or what is wrong with it.
-fn metadata_of(
-    files: &Files,
-    settings: &Settings,
-) -> Result<Option<std::result::Result<Metadata, Vec<Finding>>>> {
-    let Some((_, content)) = files
-        .iter()
-        .find(|(path, _)| path.as_str() == metadata::FILE)
-    else {
-        return Ok(None);
-    };
-    let bytes = content
-        .to_bytes()
-        .map_err(|error| Error::io("cannot read", Path::new(metadata::FILE), error))?;
-    Ok(Some(Metadata::parse(&bytes, &settings.limits)))
 }
