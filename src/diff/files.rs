@@ -19,6 +19,9 @@ use super::mask::{self, Sources};
 /// Lines around a difference that are shown.
 const CONTEXT: u32 = 3;
 
+/// How many lines two texts may have together to be compared line by line: where they have few different ones, the time grows with the square.
+const LONG: usize = 50_000;
+
 /// A file that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
@@ -144,11 +147,6 @@ fn lines(
         before.split_inclusive('\n').collect(),
         after.split_inclusive('\n').collect(),
     );
-    let mut input = InternedInput::default();
-    input.update_before(before.iter().copied());
-    input.update_after(after.iter().copied());
-    let mut diff = Diff::compute(Algorithm::Histogram, &input);
-    diff.postprocess_lines(&input);
     let all = Lines {
         before: &before,
         after: &after,
@@ -157,7 +155,7 @@ fn lines(
     let mut hunks: Vec<Hunk> = Vec::new();
     let mut last: Option<imara_diff::Hunk> = None;
     let mut group: Vec<imara_diff::Hunk> = Vec::new();
-    for hunk in diff.hunks() {
+    for hunk in hunks_of(&before, &after) {
         let is_near = last
             .as_ref()
             .is_none_or(|last| hunk.before.start.saturating_sub(last.before.end) <= 2 * CONTEXT);
@@ -171,6 +169,31 @@ fn lines(
     hunks.extend(all.hunk(&group));
     change.hunks = hunks;
     Ok(())
+}
+
+/// Returns where two texts differ; of long ones, all that is between what they begin and end with in common.
+fn hunks_of(before: &[&str], after: &[&str]) -> Vec<imara_diff::Hunk> {
+    if before.len().saturating_add(after.len()) <= LONG {
+        let mut input = InternedInput::default();
+        input.update_before(before.iter().copied());
+        input.update_after(after.iter().copied());
+        let mut diff = Diff::compute(Algorithm::Histogram, &input);
+        diff.postprocess_lines(&input);
+        return diff.hunks().collect();
+    }
+    let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
+    let lead = before.iter().zip(after).take_while(same).count();
+    let rest = before.len().min(after.len()).saturating_sub(lead);
+    let ends = before.iter().rev().zip(after.iter().rev());
+    let tail = ends.take(rest).take_while(same).count();
+    let range = |lines: &[&str]| {
+        let at = |place| u32::try_from(place).unwrap_or(u32::MAX);
+        at(lead)..at(lines.len().saturating_sub(tail))
+    };
+    vec![imara_diff::Hunk {
+        before: range(before),
+        after: range(after),
+    }]
 }
 
 /// Two states of a text, and which lines of them are hidden.

@@ -309,6 +309,17 @@ fn files_are_compared_line_by_line_and_lines_of_secrets_are_hidden() {
         !said.contains("hunter") && said.contains(HIDDEN) && said.contains("a: 2"),
         "{said}"
     );
+    // Long texts are compared by where they begin and end to differ.
+    let long = |value: u32| {
+        side(&format!(
+            "{}a: {value}\n{}",
+            "x\n".repeat(30_000),
+            "y\n".repeat(30_000)
+        ))
+    };
+    let found = files(&long(1), &long(2), &Limits::default()).unwrap();
+    let hunk = found.first().and_then(|one| one.hunks.first()).unwrap();
+    assert_eq!((hunk.old, hunk.new), ((29_998, 7), (29_998, 7)));
     let moved = Files::from([(
         "manifests/y.yaml".parse().unwrap(),
         Content::from(text("hunter2", 1).into_bytes()),
