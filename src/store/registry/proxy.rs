@@ -106,7 +106,7 @@ fn excepted(no_proxy: &str, url: &Url) -> bool {
     let Some(host) = url.host() else { return false };
     let port = url.port_or_known_default();
     no_proxy
-        .split([',', ' '])
+        .split([',', ' ', '\t'])
         .map(str::trim)
         .filter(|entry| !entry.is_empty())
         .any(|entry| entry == "*" || matches(&entry.to_ascii_lowercase(), &host, port))
@@ -115,13 +115,15 @@ fn excepted(no_proxy: &str, url: &Url) -> bool {
 /// Tells whether one entry of `NO_PROXY` names a host and port.
 fn matches(entry: &str, host: &Host<&str>, port: Option<u16>) -> bool {
     let (name, wanted_port) = split_port(entry);
-    if wanted_port.is_some_and(|wanted| Some(wanted) != port) {
+    // An entry whose port is none names nothing.
+    if wanted_port.is_some_and(|wanted| wanted.parse().ok() != port) {
         return false;
     }
     let address = match host {
         Host::Domain(domain) => {
             let name = name.strip_prefix('*').unwrap_or(name);
             let name = name.strip_prefix('.').unwrap_or(name);
+            let name = name.strip_suffix('.').unwrap_or(name);
             let domain = domain.strip_suffix('.').unwrap_or(domain);
             return !name.is_empty()
                 && domain
@@ -138,16 +140,17 @@ fn matches(entry: &str, host: &Host<&str>, port: Option<u16>) -> bool {
 }
 
 /// Takes a port off an entry: `host:1`, `[::1]:1`, `[::1]`; a bare IPv6 address has none.
-fn split_port(entry: &str) -> (&str, Option<u16>) {
+fn split_port(entry: &str) -> (&str, Option<&str>) {
     if let Some(rest) = entry.strip_prefix('[') {
-        let (address, rest) = rest.split_once(']').unwrap_or((rest, ""));
-        return (
-            address,
-            rest.strip_prefix(':').and_then(|port| port.parse().ok()),
-        );
+        // Whatever else stands behind the bracket is a port that cannot be.
+        return match rest.split_once(']') {
+            Some((address, "")) => (address, None),
+            Some((address, rest)) => (address, Some(rest.strip_prefix(':').unwrap_or(""))),
+            None => (rest, Some("")),
+        };
     }
     match entry.split_once(':') {
-        Some((name, port)) if !port.contains(':') => (name, port.parse().ok()),
+        Some((name, port)) if !port.contains(':') => (name, Some(port)),
         _ => (entry, None),
     }
 }
@@ -211,6 +214,23 @@ mod tests {
             ("fd00::%eth0", "https://[fd00::1]/", false),
             ("10.0.0.0/8", "https://[fd00::1]/", false),
             (".", "https://r.example/", false),
+            ("r.example.", "https://r.example/", true),
+            (".r.example.", "https://a.r.example/", true),
+            ("r.example:", "https://r.example/", false),
+            ("r.example:x", "https://r.example/", false),
+            ("r.example:65536", "https://r.example/", false),
+            ("[fd00::1]x", "https://[fd00::1]/", false),
+            ("[fd00::1", "https://[fd00::1]/", false),
+            ("https://r.example", "https://r.example/", false),
+            ("x.example\tr.example", "https://r.example/", true),
+            (",,r.example,", "https://r.example/", true),
+            ("*.r.example", "https://r.example/", true),
+            ("r.*", "https://r.example/", false),
+            ("10.*", "https://10.1.2.3/", false),
+            ("10.1.2.3/32", "https://10.1.2.3/", true),
+            ("::/0", "https://[fd00::1]/", true),
+            ("10.1.2.3", "https://10.1.2.3.example/", false),
+            ("r.example:80", "http://r.example/", true),
         ] {
             let url: Url = url.parse().unwrap();
             assert_eq!(excepted(entry, &url), direct, "{entry:?} {url}");
