@@ -3,7 +3,10 @@
 mod auth;
 mod downloads;
 mod faults;
+mod http2;
 mod lists;
+mod networks;
+mod pieces;
 pub(crate) mod tls;
 mod uploads;
 

@@ -15,6 +15,9 @@ use super::retry::{Attempts, Failure};
 use super::unfinished::Unfinished;
 use super::upload::{OCTETS, PIECE, Setback, Upload, lost};
 
+/// A piece of which less than this is taken, though it was longer, counts as a failed attempt.
+const LEAST_TAKEN: u64 = PIECE / 16;
+
 impl Registry {
     /// Sends a blob piece by piece.
     pub(super) async fn send_pieces(
@@ -47,7 +50,17 @@ impl Registry {
                 _ if reply.status().is_success() => {
                     let stored = reply.header(&RANGE).map_or(Some(end), stored_up_to);
                     match stored {
-                        Some(stored) if stored > position && stored <= end => position = stored,
+                        Some(stored) if stored > position && stored <= end => {
+                            let taken = stored.saturating_sub(position);
+                            position = stored;
+                            // Who takes next to nothing of each piece would be sent the same bytes for ever.
+                            if position < end && taken < LEAST_TAKEN {
+                                let error = Error::protocol(format!(
+                                    "the registry takes {taken} bytes of a piece of {length}"
+                                ));
+                                attempts.again(Failure::passing(error)).await?;
+                            }
+                        }
                         _ => {
                             return Err(Error::protocol(format!(
                                 "the registry says that it stored {} bytes of {end} that were sent",
@@ -99,7 +112,11 @@ impl Registry {
         match reply.header(&RANGE).map(stored_up_to) {
             Some(Some(position)) => Ok(position),
             Some(None) => Err(Error::protocol("the `Range` of an upload is malformed").into()),
-            None => Ok(0),
+            // What it has is not known, so that nothing can be added to it.
+            None => Err(Failure::passing(Error::protocol(
+                "the registry does not say how much of an upload it has (no `Range`)",
+            ))
+            .into()),
         }
     }
 

@@ -59,8 +59,14 @@ pub(super) fn failure(error: reqwest::Error, url: &Url) -> Failure {
         let Some(http) = cause.downcast_ref::<hyper::Error>() else {
             continue;
         };
-        if http.is_parse() {
-            let why = shown(&http.to_string());
+        let below = http.source().map(ToString::to_string).unwrap_or_default();
+        if http.is_parse() || breaks_http2(&below) {
+            let why = if http.is_parse() {
+                http.to_string()
+            } else {
+                below
+            };
+            let why = shown(&why);
             let error = Error::protocol(format!("{origin}: the answer is not HTTP: {why}"));
             return match url.scheme() {
                 "http" => error.hint(SPEAKS_HTTPS),
@@ -83,6 +89,13 @@ pub(super) fn failure(error: reqwest::Error, url: &Url) -> Failure {
             .into();
     }
     Failure::passing(unreachable(&why))
+}
+
+/// Tells from what the library below says about HTTP/2 whether the server broke its rules; else it, or the way to it, gave up.
+///
+/// Its type is of a library that is not ours; the text is the same for streams and connections.
+fn breaks_http2(said: &str) -> bool {
+    said.contains(" error detected: ")
 }
 
 /// Lists an error and what is below it; errors inside an I/O error, too, which does not count them as its sources.

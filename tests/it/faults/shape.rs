@@ -200,6 +200,13 @@ fn change(response: &mut Response, word: &str, value: &str, stranger: &str) {
             }
         }
         "range" => response.set("range", value),
+        "http1.0" => response.is_old = true,
+        "interim" => {
+            let (status, count) = value.split_once('x').unwrap_or((value, "1"));
+            let one = format!("HTTP/1.1 {status} Soon\r\nlink: </style.css>; rel=preload\r\n\r\n");
+            response.interim = one.repeat(count.parse().unwrap());
+        }
+        "bytewise" => response.pause = Some(std::time::Duration::ZERO),
         "body" => response.body = value.into(),
         _ => panic!("no fault is called `{word}`"),
     }

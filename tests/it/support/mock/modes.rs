@@ -68,6 +68,8 @@ pub(crate) struct Modes {
     pub(crate) upload_elsewhere: bool,
     /// No request may carry more than this many bytes into a blob (413).
     pub(crate) chunk_limit: Option<usize>,
+    /// Of each piece of a blob no more than this is kept.
+    pub(crate) chunk_keeps: Option<usize>,
     pub(crate) no_mount: bool,
 
     /// HEAD is answered 405.

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -136,10 +137,11 @@ async fn requests(conn: impl Conn, origin: Origin, shared: &Shared) -> io::Resul
             Some(Act::Cut(k) | Act::CutReset(k) | Act::CutStall(k)) => Some(k),
             _ => None,
         };
-        reader
-            .conn
-            .write_all(&response.bytes(&request.method, limit))
-            .await?;
+        let bytes = response.bytes(&request.method, limit);
+        match response.pause {
+            None => reader.conn.write_all(&bytes).await?,
+            Some(pause) => drip(&mut reader.conn, &bytes, pause).await?,
+        }
         reader.conn.flush().await?;
         match act {
             Some(Act::Cut(_)) => return reader.conn.shutdown().await,
@@ -149,6 +151,22 @@ async fn requests(conn: impl Conn, origin: Origin, shared: &Shared) -> io::Resul
             Some(Act::CutReset(_)) => return reader.conn.tcp().set_zero_linger(),
             Some(Act::CutStall(_)) => return std::future::pending().await,
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Sends one byte after the other, each in a packet of its own; the pauses are those of the body.
+async fn drip(conn: &mut impl Conn, bytes: &[u8], pause: Duration) -> io::Result<()> {
+    conn.tcp().set_nodelay(true)?;
+    let body = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+    for (n, byte) in bytes.iter().enumerate() {
+        conn.write_all(&[*byte]).await?;
+        conn.flush().await?;
+        if pause.is_zero() || body.is_none_or(|end| n < end + 4) {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(pause).await;
         }
     }
     Ok(())

@@ -80,7 +80,8 @@ fn session(
             Response::new(204)
         }
         "PATCH" => {
-            upload.bytes.extend(body);
+            let kept = shared.modes.chunk_keeps.unwrap_or(usize::MAX);
+            upload.bytes.extend(&body[..kept.min(body.len())]);
             go_on(shared, state, 202, id)
         }
         "PUT" => {

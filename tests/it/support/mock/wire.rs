@@ -1,6 +1,7 @@
 //! HTTP/1.1 as bytes on a connection, by hand, because a server library would not let us break it.
 
 use std::io;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -73,6 +74,12 @@ pub(crate) struct Response {
     /// sent in one chunk.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
+    /// Sent before the answer: interim ones.
+    pub(crate) interim: String,
+    /// It is one of HTTP/1.0: its body ends with the connection.
+    pub(crate) is_old: bool,
+    /// It comes byte by byte, with these pauses in its body.
+    pub(crate) pause: Option<Duration>,
 }
 
 impl Response {
@@ -81,6 +88,9 @@ impl Response {
             status,
             headers: Vec::new(),
             body: Vec::new(),
+            interim: String::new(),
+            is_old: false,
+            pause: None,
         }
     }
 
@@ -135,17 +145,19 @@ impl Response {
         let lie = |(name, value): &(String, String)| {
             name == "content-length" && *value != self.body.len().to_string()
         };
-        self.headers.iter().any(lie)
+        self.is_old || self.headers.iter().any(lie)
     }
 
     /// Everything up to the body.
     fn head(&self) -> Vec<u8> {
-        let mut text = format!("HTTP/1.1 {} Mock\r\n", self.status);
+        let version = if self.is_old { "1.0" } else { "1.1" };
+        let mut text = format!("{}HTTP/{version} {} Mock\r\n", self.interim, self.status);
         for (name, value) in &self.headers {
             text += &[name, ": ", value, "\r\n"].concat();
         }
         let no_body = self.status == 204 || self.status == 304;
-        if !no_body && !self.has("content-length") && !self.has("transfer-encoding") {
+        if !no_body && !self.is_old && !self.has("content-length") && !self.has("transfer-encoding")
+        {
             text += &["content-length: ", &self.body.len().to_string(), "\r\n"].concat();
         }
         text += "\r\n";
