@@ -32,8 +32,9 @@ use crate::path::BundlePath;
 pub use breaking::{Breaking, RULES, Rule};
 pub use crds::{CrdVersion, CrdVersions};
 pub use fields::{Field, FieldChange};
-pub use files::{FileChange, Hunk, Line, files};
+pub use files::{FileChange, Hunk, Line, files, texts};
 pub use grants::{Grant, Grants};
+pub use images::NamedImage;
 pub use mask::HIDDEN;
 pub use path::{FieldPath, Step};
 
@@ -103,10 +104,10 @@ pub struct MetadataChange {
 pub struct Diff {
     /// The metadata, by key; empty when one side has none.
     pub metadata: Vec<MetadataChange>,
-    /// Images that only the old side names, as far as that is certain.
-    pub images_removed: Vec<String>,
+    /// Images that only the old side names, certain and likely ones.
+    pub images_removed: Vec<NamedImage>,
     /// Images that only the new side names.
-    pub images_added: Vec<String>,
+    pub images_added: Vec<NamedImage>,
     /// What roles allow now and did not, and the reverse.
     pub grants: Vec<Grants>,
     /// Custom resource definitions whose versions differ.

@@ -143,6 +143,17 @@ fn lines(
         mask::secret_lines(path, &old, a, limits),
         mask::secret_lines(path, &new, b, limits),
     ];
+    change.hunks = hunks_shown(before, after, &secret);
+    Ok(())
+}
+
+/// Compares two texts line by line; the lines around what differs are there too, up to three on each side.
+pub fn texts(old: &str, new: &str) -> Vec<Hunk> {
+    hunks_shown(old, new, &[BTreeSet::new(), BTreeSet::new()])
+}
+
+/// Returns the lines that differ and those around them; differences that are near to each other are together.
+fn hunks_shown(before: &str, after: &str, secret: &[BTreeSet<u32>; 2]) -> Vec<Hunk> {
     let (before, after): (Vec<&str>, Vec<&str>) = (
         before.split_inclusive('\n').collect(),
         after.split_inclusive('\n').collect(),
@@ -150,7 +161,7 @@ fn lines(
     let all = Lines {
         before: &before,
         after: &after,
-        secret: &secret,
+        secret,
     };
     let mut hunks: Vec<Hunk> = Vec::new();
     let mut last: Option<imara_diff::Hunk> = None;
@@ -167,8 +178,7 @@ fn lines(
         last = Some(hunk);
     }
     hunks.extend(all.hunk(&group));
-    change.hunks = hunks;
-    Ok(())
+    hunks
 }
 
 /// Returns where two texts differ; of long ones, all that is between what they begin and end with in common.

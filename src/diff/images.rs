@@ -7,20 +7,31 @@ use crate::error::Result;
 use crate::images::{self, Grade};
 use crate::limits::Limits;
 
-/// Returns the images of a side that are certain, as they are written, by what they are references of.
-fn of(files: &Files, limits: &Limits) -> Result<BTreeMap<String, String>> {
+/// An image that only one side names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedImage {
+    /// The image, as it is written.
+    pub written: String,
+    /// How sure it is that it is one.
+    pub grade: Grade,
+}
+
+/// Returns the images of a side by what they are references of.
+fn of(files: &Files, limits: &Limits) -> Result<BTreeMap<String, NamedImage>> {
     let found = images::collect(files, limits)?.images;
-    let certain = found.iter().filter(|one| one.grade == Grade::Certain);
-    let names = certain.map(|one| (one.reference.to_string(), one.written().to_owned()));
+    let names = found.iter().map(|one| {
+        let (written, grade) = (one.written().to_owned(), one.grade);
+        (one.reference.to_string(), NamedImage { written, grade })
+    });
     Ok(names.collect())
 }
 
 /// Returns the images that only the old side names, and those that only the new side does.
-pub(super) fn compare(old: &Files, new: &Files, limits: &Limits) -> Result<[Vec<String>; 2]> {
+pub(super) fn compare(old: &Files, new: &Files, limits: &Limits) -> Result<[Vec<NamedImage>; 2]> {
     let (old, new) = (of(old, limits)?, of(new, limits)?);
-    let only = |these: &BTreeMap<String, String>, those: &BTreeMap<String, String>| {
+    let only = |these: &BTreeMap<String, NamedImage>, those: &BTreeMap<String, NamedImage>| {
         let others = these.iter().filter(|(name, _)| !those.contains_key(*name));
-        others.map(|(_, written)| written.clone()).collect()
+        others.map(|(_, image)| image.clone()).collect()
     };
     Ok([only(&old, &new), only(&new, &old)])
 }

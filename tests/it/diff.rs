@@ -111,6 +111,181 @@ fn breaking_changes_are_marked_and_asked_for_alone() {
     );
 }
 
+/// A definition with two versions whose field becomes another, and a pattern another too.
+fn definition(kind: &str, pattern: &str) -> String {
+    let version = |name: &str, storage: bool| {
+        format!(
+            "  - {{name: {name}, served: true, storage: {storage}, schema: {{openAPIV3Schema: {{type: object, properties: {{spec: \
+             {{type: object, properties: {{keep: {{type: {kind}}}, at: {{type: string, pattern: {pattern}}}}}}}}}}}}}}}\n"
+        )
+    };
+    format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: as.x.io}}\nspec:\n  group: x.io\n  scope: Cluster\n  \
+         names: {{kind: A, plural: as}}\n  versions:\n{}{}",
+        version("v1", false),
+        version("v2", true)
+    )
+}
+
+#[test]
+fn what_breaks_for_sure_can_be_asked_for_alone_and_the_count_is_that_of_the_lines() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a/d.yaml", definition("integer", "a"));
+    sandbox.write("b/d.yaml", definition("string", "a"));
+    sandbox.write("c/d.yaml", definition("integer", "b"));
+    sandbox.write("d/d.yaml", definition("string", "b"));
+    for (new, flag, code, lines, counted, all) in [
+        (
+            "b",
+            "--breaking",
+            1,
+            1,
+            "; 1 breaking change (2 with each version",
+            2,
+        ),
+        (
+            "b",
+            "--breaking=certain",
+            1,
+            1,
+            "; 1 certain breaking change (2 with",
+            2,
+        ),
+        (
+            "c",
+            "--breaking",
+            1,
+            1,
+            "; 1 breaking change (2 with each",
+            2,
+        ),
+        (
+            "c",
+            "--breaking=certain",
+            0,
+            0,
+            "0 certain breaking changes\n",
+            0,
+        ),
+        (
+            "d",
+            "--breaking=all",
+            1,
+            2,
+            "; 2 breaking changes (4 with each",
+            4,
+        ),
+        (
+            "d",
+            "--breaking=certain",
+            1,
+            1,
+            "; 1 certain breaking change (2 with",
+            2,
+        ),
+    ] {
+        let ran = sandbox.run(["diff", "a", new, flag]);
+        ran.assert_code(code).assert_stderr_has(counted);
+        let marked = ran.stdout().lines().filter(|line| line.starts_with('!'));
+        assert_eq!(marked.count(), lines, "{new} {flag}: {}", ran.stdout());
+        let value = sandbox.run(["diff", "a", new, flag, "--format", "json"]);
+        let value = value.assert_code(code).json();
+        assert_eq!(value["breaking"], all);
+        // Nothing is there but what breaks.
+        let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
+        assert!(
+            !keys
+                .iter()
+                .any(|key| ["metadata", "images", "grants", "crds"].contains(&key.as_str())),
+            "{keys:?}"
+        );
+        assert!(
+            value["changes"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|one| one.get("fields").is_none())
+        );
+        assert_eq!(value["same"], false);
+    }
+    sandbox
+        .run(["diff", "a", "a", "--breaking=most"])
+        .assert_code(2);
+}
+
+#[test]
+fn images_that_are_likely_only_are_shown_and_marked() {
+    let sandbox = Sandbox::new();
+    let text = |version: u32| {
+        let args = format!("args: ['--agent-image=reg.io/agent:{version}']");
+        deployment(1, &format!("reg.io/web:{version}\n        {args}"))
+    };
+    sandbox.write("a/d.yaml", text(1));
+    sandbox.write("b/d.yaml", text(2));
+    let ran = sandbox.run(["diff", "a", "b"]);
+    ran.assert_code(1).assert_stdout_has(
+        "  images\n-   reg.io/agent:1 (likely)\n-   reg.io/web:1\n+   reg.io/agent:2 (likely)\n+   reg.io/web:2\n",
+    );
+    let value = sandbox.run(["diff", "a", "b", "--format", "json"]);
+    let value = value.assert_code(1).json();
+    assert_eq!(
+        value["images"]["added"],
+        serde_json::json!([{ "image": "reg.io/agent:2", "grade": "likely" }, { "image": "reg.io/web:2", "grade": "certain" }])
+    );
+}
+
+#[test]
+fn of_long_texts_the_lines_that_differ_are_shown() {
+    let sandbox = Sandbox::new();
+    let text = |lines: &[String]| {
+        let lines: Vec<String> = lines.iter().map(|line| format!("    {line}\n")).collect();
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x}}\ndata:\n  k: |\n{}",
+            lines.concat()
+        )
+    };
+    let mut lines: Vec<String> = (1..=41).map(|n| format!("line {n}")).collect();
+    sandbox.write("a/x.yaml", text(&lines));
+    lines[40] = "another".to_owned();
+    sandbox.write("b/x.yaml", text(&lines));
+    let ran = sandbox.run(["diff", "a", "b"]);
+    ran.assert_code(1).assert_stdout_has(
+        "~   data.k:\n@@    -38,4 +38,4 @@\n      line 38\n      line 39\n      line 40\n-     line 41\n+     another\n",
+    );
+    assert!(!ran.stdout().contains("line 37"), "{}", ran.stdout());
+    // Of a text that is another one altogether both sides are shown, each up to a bound.
+    sandbox.write(
+        "c/x.yaml",
+        text(
+            &lines
+                .iter()
+                .map(|line| format!("new {line}"))
+                .collect::<Vec<_>>(),
+        ),
+    );
+    let ran = sandbox.run(["diff", "a", "c"]);
+    ran.assert_code(1)
+        .assert_stdout_has("-     … 21 more lines; --format json has them\n+     new line 1\n")
+        .assert_stdout_has("+     … 21 more lines; --format json has them\n");
+    // The end of a line can be all that differs.
+    sandbox.write("d/x.yaml", text(&lines).replace("k: |", "k: |-"));
+    sandbox
+        .run(["diff", "b", "d"])
+        .assert_code(1)
+        .assert_stdout_has("~     no line end at the end of the new text\n");
+    // What a Secret holds is no text to compare.
+    for (side, value) in [("e", "hunter-one"), ("f", "hunter-two")] {
+        sandbox.secret(value);
+        let text = format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: s}}\nstringData:\n  k: |\n    a\n    {value}\n"
+        );
+        sandbox.write(format!("{side}/s.yaml"), text);
+    }
+    let ran = sandbox.run(["diff", "e", "f"]);
+    ran.assert_code(1)
+        .assert_stdout_has("~   stringData.k: differs (hidden)\n");
+}
+
 #[test]
 fn files_are_compared_as_they_are_when_that_is_asked() {
     let sandbox = Sandbox::new();

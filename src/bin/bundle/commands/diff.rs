@@ -23,12 +23,13 @@ use crate::settings::Settings;
 /// Show what differs between two bundles, object by object
 ///
 /// The order of documents and keys, quotes, comments and the names of files do not matter. What a Secret holds is never shown.
-/// Changes that may break those who use the bundle are marked with `!`.
+/// Changes that may break those who use the bundle are marked with `!`; --breaking=certain leaves out those that depend on what there is.
 /// Exit 0: no difference; 1: some; 2 and more: they could not be compared.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   bundle diff ghcr.io/team/etcd:3.5.0 ghcr.io/team/etcd:3.6.0
   bundle diff ghcr.io/team/etcd:3.5.0 etcd/ --breaking
+  bundle diff ghcr.io/team/etcd:3.5.0 etcd/ --breaking=certain --format json
   kustomize build . | bundle diff ghcr.io/team/etcd:3.5.0 -")]
 pub(crate) struct Args {
     /// The old side: a directory, a file, an archive, oci:DIR[:NAME], a registry reference, or `-`
@@ -37,9 +38,9 @@ pub(crate) struct Args {
     /// The new side, likewise
     #[arg(value_name = "NEW", value_parser = word::<Location>)]
     pub(super) new: Location,
-    /// Show breaking changes only; exit 1 only if there are some
-    #[arg(long)]
-    breaking: bool,
+    /// Show breaking changes only, or those that are certain; exit 1 only if there are some
+    #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    breaking: Option<Which>,
     /// Compare files as they are, line by line
     #[arg(long, conflicts_with = "breaking")]
     files: bool,
@@ -51,6 +52,15 @@ pub(crate) struct Args {
     to: ToArgs,
     #[command(flatten)]
     pub(crate) transfer: TransferArgs,
+}
+
+/// Which breaking changes are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Which {
+    /// Also those that may break, depending on what there is
+    All,
+    /// Only those that break for sure
+    Certain,
 }
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
@@ -79,7 +89,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     for line in report::findings(&found.notes) {
         settings.talk.say(line);
     }
-    Ok(answer(args, &found, settings))
+    Ok(answer(args, found, settings))
 }
 
 /// Takes the metadata from where they are: in a file, or in the image alone.
@@ -93,23 +103,38 @@ fn side(contents: &Contents) -> Side<'_> {
     }
 }
 
-fn answer(args: &Args, found: &Diff, settings: &Settings) -> Answer {
-    let breaking = found.breaking().count();
-    let value = data::of(args, found);
-    let lines = if args.breaking {
-        text::breaking(found)
+fn answer(args: &Args, mut found: Diff, settings: &Settings) -> Answer {
+    let (same, totals) = (found.is_empty(), totals(&found));
+    if let Some(which) = args.breaking {
+        narrow(&mut found, which);
+    }
+    let value = data::of(args, &found, same);
+    let lines = if args.breaking.is_some() {
+        text::breaking(&found)
     } else {
-        text::of(args, found)
+        text::of(args, &found)
     };
     let mut answer = shown(&lines, value, settings);
-    let differs = if args.breaking {
-        breaking > 0
+    answer.code = u8::from(if args.breaking.is_some() {
+        !found.changes.is_empty()
     } else {
-        !found.is_empty()
-    };
-    answer.code = u8::from(differs);
-    answer.closing = settings.talk.closing(closing(found, breaking));
+        !same
+    });
+    answer.closing = settings.talk.closing(if same {
+        "no difference".to_owned()
+    } else {
+        format!("{totals}; {}", breaking(args, &found))
+    });
     answer
+}
+
+/// Leaves only the changes that break somebody.
+fn narrow(found: &mut Diff, which: Which) {
+    for change in &mut found.changes {
+        let is_wanted = |certain| certain || which == Which::All;
+        change.breaking.retain(|one| is_wanted(one.certain));
+    }
+    found.changes.retain(|change| !change.breaking.is_empty());
 }
 
 /// Makes the answer about files as they are.
@@ -144,21 +169,32 @@ fn shown(lines: &[String], value: Value, settings: &Settings) -> Answer {
 }
 
 /// Says how much differs.
-fn closing(found: &Diff, breaking: usize) -> String {
+fn totals(found: &Diff) -> String {
     let count = |old: bool, new: bool| {
         let changes = found.changes.iter();
         changes
             .filter(|change| change.old.is_some() == old && change.new.is_some() == new)
             .count()
     };
-    if found.is_empty() {
-        return "no difference".to_owned();
-    }
     format!(
-        "{} added, {} removed, {} changed; {}",
+        "{} added, {} removed, {} changed",
         count(false, true),
         count(true, false),
         count(true, true),
-        counted(breaking, "breaking change")
     )
+}
+
+/// Says how much of it breaks somebody: as many as there are lines, and as many as the answer for machines has.
+fn breaking(args: &Args, found: &Diff) -> String {
+    let what = match args.breaking {
+        Some(Which::Certain) => "certain breaking change",
+        _ => "breaking change",
+    };
+    let (lines, all) = (text::count_broken(found), found.breaking().count());
+    let each = if lines == all {
+        String::new()
+    } else {
+        format!(" ({all} with each version of a definition counted)")
+    };
+    format!("{}{each}", counted(lines, what))
 }

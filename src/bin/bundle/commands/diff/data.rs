@@ -1,40 +1,67 @@
 //! The answer of `diff` for machines.
 
 use manifest_bundle::diff::{
-    Breaking, Change, CrdVersion, Diff, Field, FieldChange, FileChange, Grant, Hunk, Place, Subject,
+    Breaking, Change, CrdVersion, Diff, Field, FieldChange, FileChange, Grant, Hunk, NamedImage,
+    Place, Subject,
 };
 use manifest_bundle::path::BundlePath;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Args;
 
-/// Returns the whole comparison.
-pub(super) fn of(args: &Args, found: &Diff) -> Value {
+/// Returns the whole comparison, or what of it breaks somebody; `same` tells whether nothing differs at all.
+pub(super) fn of(args: &Args, found: &Diff, same: bool) -> Value {
+    let is_whole = args.breaking.is_none();
     let changes: Vec<Value> = found
         .changes
         .iter()
-        .filter(|change| !args.breaking || !change.breaking.is_empty())
-        .map(change)
+        .map(|one| change(one, is_whole))
         .collect();
-    json!({
+    let mut value = json!({
         "old": args.old.to_string(),
         "new": args.new.to_string(),
-        "same": found.is_empty(),
+        "same": same,
         "breaking": found.breaking().count(),
-        "metadata": found.metadata.iter().map(|m| json!({ "key": m.key, "old": m.old, "new": m.new })).collect::<Vec<_>>(),
-        "images": { "added": found.images_added, "removed": found.images_removed },
-        "grants": found.grants.iter().map(|one| json!({
+        "changes": changes,
+        "notes": found.notes.iter().map(crate::report::finding).collect::<Vec<_>>(),
+    });
+    if let Some(members) = value.as_object_mut().filter(|_| is_whole) {
+        members.extend(summaries(found));
+    }
+    value
+}
+
+/// Returns what is said beside the changes.
+fn summaries(found: &Diff) -> Map<String, Value> {
+    let metadata = found.metadata.iter();
+    let metadata = metadata.map(|m| json!({ "key": m.key, "old": m.old, "new": m.new }));
+    let grants = found.grants.iter().map(|one| {
+        json!({
             "kind": one.role.kind,
             "namespace": one.role.namespace,
             "name": one.role.name,
             "gained": one.gained.iter().map(grant).collect::<Vec<_>>(),
             "lost": one.lost.iter().map(grant).collect::<Vec<_>>(),
             "tooLarge": one.is_too_large,
-        })).collect::<Vec<_>>(),
-        "crds": found.crds.iter().map(|one| json!({ "name": one.name, "old": versions(&one.old), "new": versions(&one.new) })).collect::<Vec<_>>(),
-        "changes": changes,
-        "notes": found.notes.iter().map(crate::report::finding).collect::<Vec<_>>(),
-    })
+        })
+    });
+    let crds = found.crds.iter();
+    let crds = crds.map(
+        |one| json!({ "name": one.name, "old": versions(&one.old), "new": versions(&one.new) }),
+    );
+    let images =
+        json!({ "added": images(&found.images_added), "removed": images(&found.images_removed) });
+    Map::from_iter([
+        ("metadata".to_owned(), metadata.collect()),
+        ("images".to_owned(), images),
+        ("grants".to_owned(), grants.collect()),
+        ("crds".to_owned(), crds.collect()),
+    ])
+}
+
+fn images(all: &[NamedImage]) -> Vec<Value> {
+    let image = |one: &NamedImage| json!({ "image": one.written, "grade": one.grade.name() });
+    all.iter().map(image).collect()
 }
 
 /// Returns the comparison of files as they are.
@@ -97,7 +124,7 @@ fn versions(all: &[CrdVersion]) -> Vec<Value> {
     all.iter().map(version).collect()
 }
 
-fn change(change: &Change) -> Value {
+fn change(change: &Change, is_whole: bool) -> Value {
     let object = match &change.subject {
         Subject::Object(id) => Some(id),
         Subject::Document(..) | Subject::File(_) => None,
@@ -107,7 +134,7 @@ fn change(change: &Change) -> Value {
         (_, None) => "removed",
         _ => "changed",
     };
-    json!({
+    let mut value = json!({
         "change": what,
         "group": object.map(|id| &id.group),
         "kind": object.map(|id| &id.kind),
@@ -115,9 +142,13 @@ fn change(change: &Change) -> Value {
         "name": object.map(|id| &id.name),
         "old": change.old.as_ref().map(place),
         "new": change.new.as_ref().map(place),
-        "fields": change.fields.iter().map(field).collect::<Vec<_>>(),
         "breaking": change.breaking.iter().map(breaking).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(members) = value.as_object_mut().filter(|_| is_whole) {
+        let fields = change.fields.iter().map(field).collect();
+        members.insert("fields".to_owned(), fields);
+    }
+    value
 }
 
 fn place(place: &Place) -> Value {

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
+use manifest_bundle::diff;
 use manifest_bundle::diff::{
-    Breaking, Change, CrdVersion, Diff, Field, FieldChange, FileChange, Grant, HIDDEN, Place, Step,
-    Subject,
+    Breaking, Change, CrdVersion, Diff, Field, FieldChange, FileChange, Grant, HIDDEN, Hunk,
+    NamedImage, Place, Step, Subject,
 };
 use manifest_bundle::escape::shown;
+use manifest_bundle::images::Grade;
 use manifest_bundle::path::BundlePath;
 use serde_json::Value;
 
@@ -15,6 +17,9 @@ use crate::output::yaml;
 
 /// How many lines of a value are shown.
 const LINES: usize = 20;
+
+/// How many lines of the difference of two texts are shown.
+const DIFFERENT_LINES: usize = 100;
 
 /// Shows everything.
 pub(super) fn of(args: &Args, found: &Diff) -> Vec<String> {
@@ -37,18 +42,8 @@ pub(super) fn of(args: &Args, found: &Diff) -> Vec<String> {
     }
     if !found.images_added.is_empty() || !found.images_removed.is_empty() {
         lines.push("  images".to_owned());
-        lines.extend(
-            found
-                .images_removed
-                .iter()
-                .map(|image| format!("-   {}", shown(image))),
-        );
-        lines.extend(
-            found
-                .images_added
-                .iter()
-                .map(|image| format!("+   {}", shown(image))),
-        );
+        lines.extend(found.images_removed.iter().map(|one| image('-', one)));
+        lines.extend(found.images_added.iter().map(|one| image('+', one)));
     }
     for one in &found.grants {
         lines.push(format!("  {} may", shown(&one.role.to_string())));
@@ -87,14 +82,19 @@ pub(super) fn of(args: &Args, found: &Diff) -> Vec<String> {
     lines
 }
 
+/// Writes an image; that it is certain goes without saying.
+fn image(mark: char, image: &NamedImage) -> String {
+    let doubt = match image.grade {
+        Grade::Certain => String::new(),
+        grade @ Grade::Likely => format!(" ({grade})"),
+    };
+    format!("{mark}   {}{doubt}", shown(&image.written))
+}
+
 /// Shows breaking changes only.
 pub(super) fn breaking(found: &Diff) -> Vec<String> {
     let mut lines = Vec::new();
-    for change in found
-        .changes
-        .iter()
-        .filter(|change| !change.breaking.is_empty())
-    {
+    for change in &found.changes {
         lines.push(heading(change));
         lines.extend(broken(&change.breaking));
     }
@@ -155,6 +155,12 @@ pub(super) fn coloured(text: &str) -> String {
         };
     }
     out
+}
+
+/// Returns how many lines say what breaks.
+pub(super) fn count_broken(found: &Diff) -> usize {
+    let changes = found.changes.iter();
+    changes.map(|change| broken(&change.breaking).len()).sum()
 }
 
 /// Writes what breaks, once for all versions of a definition in which it is the same.
@@ -247,6 +253,10 @@ fn of_field(field: &Field) -> Vec<String> {
                 vec![format!("~   {path}: differs {HIDDEN}")]
             }
             (Some(old), Some(new)) => vec![format!("~   {path}: {old} → {new}")],
+            _ if field.old.is_string() && field.new.is_string() => {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                of_texts(&path, &text(&field.old), &text(&field.new))
+            }
             _ => {
                 let mut lines = of_value('-', &path, &field.old);
                 lines.extend(of_value('+', &path, &field.new));
@@ -254,6 +264,42 @@ fn of_field(field: &Field) -> Vec<String> {
             }
         },
     }
+}
+
+/// Writes two texts as the lines that differ. Of many that only one side has, the first ones are shown.
+fn of_texts(path: &str, old: &str, new: &str) -> Vec<String> {
+    let mut lines = vec![format!("~   {path}:")];
+    for hunk in diff::texts(old, new) {
+        lines.extend(of_hunk(&hunk));
+    }
+    // Lines alone do not show it.
+    if old.ends_with('\n') != new.ends_with('\n') {
+        let side = if old.ends_with('\n') { "new" } else { "old" };
+        lines.push(format!("~     no line end at the end of the {side} text"));
+    }
+    let count = lines.len();
+    if count > DIFFERENT_LINES {
+        lines.truncate(DIFFERENT_LINES);
+        let more = count.saturating_sub(DIFFERENT_LINES);
+        lines.push(format!("~     … {more} more lines; --format json has them"));
+    }
+    lines
+}
+
+fn of_hunk(hunk: &Hunk) -> Vec<String> {
+    let ((a, b), (c, d)) = (hunk.old, hunk.new);
+    let mut lines = vec![format!("@@    -{a},{b} +{c},{d} @@")];
+    for run in hunk.lines.chunk_by(|one, other| one.mark == other.mark) {
+        let mark = run.first().map_or(' ', |line| line.mark);
+        let shown_lines = run.iter().take(LINES);
+        lines.extend(shown_lines.map(|line| format!("{mark}     {}", shown(&line.text))));
+        if let Some(more) = run.len().checked_sub(LINES).filter(|more| *more > 0) {
+            lines.push(format!(
+                "{mark}     … {more} more lines; --format json has them"
+            ));
+        }
+    }
+    lines
 }
 
 /// Writes a value behind its path, on lines of its own where it is no scalar.
