@@ -182,11 +182,12 @@ impl Channel {
         let version = &entry.facts.version;
         if entry.facts.package != self.package {
             return Err(Error::conflict(format!(
-                "channel `{}` holds bundles of another package",
-                self.name
+                "channel `{}` holds bundles of another package: expected {}, found {}",
+                self.name, self.package, entry.facts.package
             ))
             .expected(&self.package)
-            .found(&entry.facts.package));
+            .found(&entry.facts.package)
+            .hint("use a repository of its own for each package, or another channel"));
         }
         if let Some(there) = self.find(&entry.descriptor.digest) {
             if there.facts == entry.facts {

@@ -33,6 +33,8 @@ pub struct Changed {
     pub is_written: bool,
     /// Where the head tag points now, if it moved.
     pub head: Option<Digest>,
+    /// Where the head tag still points although the channel is empty.
+    pub stale: Option<Digest>,
 }
 
 /// Returns the names of the channels of a repository, in order.
@@ -48,14 +50,103 @@ pub async fn names(store: &dyn Store) -> Result<Vec<ChannelName>> {
     Ok(names)
 }
 
-/// Changes a channel: reads it, lets `change` change it, and writes it if it did; `move_head` also moves the head tag.
+/// A change of a channel that was looked at and not yet written.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    channel: Channel,
+    /// The digest of the index that was read.
+    before: Option<Digest>,
+    /// The index that takes its place, if anything changed.
+    index: Option<ManifestBlob>,
+}
+
+/// Reads a channel and lets `change` change it, and writes nothing: whatever refuses the change is known before anything is sent.
 ///
 /// `package` is that of a channel that is not there yet; without it such a channel is an error.
 ///
 /// # Errors
 ///
-/// [`Kind::Conflict`] when somebody else changed the channel meanwhile, as far as that can be seen; what `change` and
-/// [`fetch_channel`] refuse.
+/// What `change` and [`fetch_channel`] refuse, and [`Kind::Limit`] for an index that grows too large.
+pub async fn plan(
+    store: &dyn Store,
+    name: &ChannelName,
+    package: Option<&PackageName>,
+    reach: &Reach,
+    change: impl FnOnce(&mut Channel) -> Result<bool>,
+) -> Result<Planned> {
+    let (mut channel, before) = match (fetch_channel(store, name, reach).await, package) {
+        (Ok((channel, digest)), _) => (channel, Some(digest)),
+        (Err(error), Some(package)) if error.kind() == Kind::NotFound => {
+            (Channel::new(name.clone(), package.clone()), None)
+        }
+        (Err(error), _) => return Err(error),
+    };
+    // A conflict is one with what this repository has, so it is named.
+    let in_place = |error: Error| match error.kind() {
+        Kind::Conflict => error.at(store.place()),
+        _ => error,
+    };
+    let mut index = None;
+    if change(&mut channel).map_err(in_place)? {
+        channel.previous = before;
+        let written = channel.write(&reach.limits);
+        index = Some(written.map_err(|error| error.at(store.place()))?);
+    }
+    Ok(Planned {
+        channel,
+        before,
+        index,
+    })
+}
+
+impl Planned {
+    /// Writes the channel, if it changed; `move_head` also moves the head tag. The bundles must be in the store by now.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Conflict`] when somebody else changed the channel meanwhile, as far as that can be seen.
+    pub async fn write(self, store: &dyn Store, move_head: bool, reach: &Reach) -> Result<Changed> {
+        let Self {
+            channel,
+            before,
+            index,
+        } = self;
+        let mut digest = before;
+        if let Some(index) = &index {
+            let tag = channel::index_tag(&channel.name)?;
+            if store.tagged(&tag).await? != before {
+                return Err(moved(store, &tag));
+            }
+            // Looks once more where the tag points when it is written.
+            copy::name(store, index, std::slice::from_ref(&tag)).await?;
+            digest = Some(index.descriptor.digest);
+        }
+        let head = if move_head {
+            point_head(store, &channel, reach).await?
+        } else {
+            None
+        };
+        // No tag can be taken away in a way that every registry knows.
+        let stale = if channel.entries().is_empty() {
+            store.tagged(&channel::head_tag(&channel.name)?).await?
+        } else {
+            None
+        };
+        Ok(Changed {
+            channel,
+            digest,
+            is_written: index.is_some(),
+            head,
+            stale,
+        })
+    }
+}
+
+/// Changes a channel: [`plan`], and then [`Planned::write`].
+///
+/// # Errors
+///
+/// As those two.
 pub async fn update(
     store: &dyn Store,
     name: &ChannelName,
@@ -64,37 +155,40 @@ pub async fn update(
     reach: &Reach,
     change: impl FnOnce(&mut Channel) -> Result<bool>,
 ) -> Result<Changed> {
-    let tag = channel::index_tag(name)?;
-    let (mut channel, before) = match (fetch_channel(store, name, reach).await, package) {
-        (Ok((channel, digest)), _) => (channel, Some(digest)),
-        (Err(error), Some(package)) if error.kind() == Kind::NotFound => {
-            (Channel::new(name.clone(), package.clone()), None)
-        }
-        (Err(error), _) => return Err(error),
+    let planned = plan(store, name, package, reach, change).await?;
+    planned.write(store, move_head, reach).await
+}
+
+/// Refuses a repository one of whose channels holds another package than the one that shall be imported.
+///
+/// # Errors
+///
+/// [`Kind::Conflict`], and what a registry that cannot be asked fails with.
+pub async fn expect_package(store: &dyn Store, package: &PackageName, reach: &Reach) -> Result<()> {
+    let names = match names(store).await {
+        Err(error) if error.kind() == Kind::NotFound => return Ok(()),
+        names => names?,
     };
-    let is_written = change(&mut channel)?;
-    let mut digest = before;
-    if is_written {
-        channel.previous = before;
-        let written = channel.write(&reach.limits)?;
-        if store.tagged(&tag).await? != before {
-            return Err(moved(store, &tag));
+    for name in names {
+        let found = match fetch_channel(store, &name, reach).await {
+            Ok((channel, _)) => channel.package,
+            // What is no channel, or is one no longer, says nothing about the package.
+            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Invalid | Kind::Limit) => {
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if found != *package {
+            return Err(Error::conflict(format!(
+                "channel `{name}` holds bundles of another package, and a repository holds one: expected {package}, found {found}"
+            ))
+            .at(store.place())
+            .expected(package)
+            .found(&found)
+            .hint("import into a repository of its own"));
         }
-        // Looks once more where the tag points when it is written.
-        copy::name(store, &written, std::slice::from_ref(&tag)).await?;
-        digest = Some(written.descriptor.digest);
     }
-    let head = if move_head {
-        point_head(store, &channel, reach).await?
-    } else {
-        None
-    };
-    Ok(Changed {
-        channel,
-        digest,
-        is_written,
-        head,
-    })
+    Ok(())
 }
 
 fn moved(store: &dyn Store, tag: &Tag) -> Error {

@@ -376,6 +376,13 @@ fn a_maintainer_moves_a_channel_without_packing_again() {
     channel(&["remove", "oci:store", "stable", "1.1.0"]).ok();
     assert_eq!(head(), first);
     channel(&["remove", "oci:store", "stable", "9.9.9"]).assert_code(3);
+    // The tag outlives what is in the channel, and whoever follows it is to know.
+    let emptied = channel(&["remove", "oci:store", "stable", "1.0.0"]);
+    emptied.ok().assert_stderr_has(&format!(
+        "warning: channel `stable` is empty, and the tag `stable` still points at {first}"
+    ));
+    emptied.assert_stderr_has("resolve --known");
+    channel(&["add", "oci:store", "stable", "1.0.0"]).ok();
     channel(&["add", "oci:store", "stable", "9.9.9"]).assert_code(3);
     channel(&["add", "oci:store", "Stable", "1.0.0"]).assert_code(2);
     bundle_dir(sandbox.path("other"), "zookeeper", "5.0.0", None);
@@ -399,6 +406,61 @@ fn a_maintainer_moves_a_channel_without_packing_again() {
         listed.ok().stdout(),
         "beta    1.2.0  1 bundle\nstable  1.2.0  2 bundles\n"
     );
+}
+
+#[test]
+fn a_push_into_a_channel_that_cannot_take_it_sends_nothing() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("etcd");
+    push(&sandbox, &repository, [("1.0.0", "1.0.0")]);
+    sandbox
+        .run(["channel", "add", &repository, "stable", "1.0.0"])
+        .ok();
+    bundle_dir(sandbox.path("other"), "zookeeper", "5.0.0", None);
+    registry.mark();
+    let push = ["push", "other", &repository, "--channel", "stable"];
+    let ran = sandbox.run(push);
+    ran.assert_code(13)
+        .assert_stderr_has(&format!(
+            "{repository}: channel `stable` holds bundles of another package: expected etcd, found zookeeper"
+        ))
+        .assert_stderr_has("hint: use a repository of its own");
+    let log = registry.log();
+    let asks = |line: &String| line.starts_with("GET") || line.starts_with("HEAD");
+    assert!(log.iter().all(asks), "nothing is sent: {log:?}");
+
+    // A dry run asks nothing, and says so.
+    registry.mark();
+    let dry = sandbox.run(push.iter().chain(&["--dry-run"]).copied());
+    dry.ok()
+        .assert_stderr_has("would set the tag 5.0.0")
+        .assert_stderr_has(
+            "move the tag channel-stable and, for the newest release, the tag stable",
+        )
+        .assert_stderr_has(&format!("{repository} was not asked"));
+    assert_eq!(registry.log(), Vec::<String>::new());
+
+    // A channel that is named twice is changed once.
+    bundle_dir(sandbox.path("next"), "etcd", "2.0.0", None);
+    let twice = ["--channel", "stable", "--channel", "stable"];
+    let ran = sandbox.run(["push", "next", &repository].into_iter().chain(twice));
+    assert_eq!(ran.ok().stderr().matches("added 2.0.0").count(), 1, "{ran}");
+}
+
+#[test]
+fn a_push_says_how_a_bundle_gets_into_the_channels_that_it_names() {
+    let sandbox = Sandbox::new();
+    bundle_dir(sandbox.path("in"), "etcd", "1.0.0", None);
+    let push = ["push", "in", "oci:store", "--channels", "beta,stable"];
+    let says =
+        "it names the channels beta, stable: `bundle channel sync oci:store` puts it into them";
+    for more in [&["--dry-run"][..], &[]] {
+        let ran = sandbox.run(push.iter().chain(more).copied());
+        ran.ok().assert_stderr_has(says);
+    }
+    let ran = sandbox.run(push.iter().chain(&["--channel", "beta"]).copied());
+    assert!(!ran.ok().stderr().contains("channel sync"), "{ran}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::{MockRegistry, Ran, Sandbox, corpus};
+use crate::support::{MockRegistry, Ran, Sandbox, bundle_dir, corpus};
 
 fn config_map(name: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
@@ -180,6 +180,36 @@ fn a_channel_that_was_changed_is_written_anew_and_an_import_sets_it_right() {
     import(&sandbox, "oci:store", &[]).assert_code(13);
     let list = sandbox.run(["list", "oci:store"]);
     assert!(!list.ok().stdout().contains("0.1.0"), "{list}");
+}
+
+#[test]
+fn a_repository_of_another_package_is_refused_before_anything_is_sent() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("flannel");
+    bundle_dir(sandbox.path("other"), "flannel", "0.10.0", None);
+    sample(&sandbox);
+    // A channel that the directory has as well, and one that it has not.
+    for channel in ["stable", "nightly"] {
+        let push = ["push", "other", &repository, "--channel", channel];
+        sandbox.run(push).ok();
+        registry.mark();
+        let ran = import(&sandbox, &repository, &[]);
+        ran.assert_code(13)
+            .assert_stderr_has(&format!("{repository}: channel `"))
+            .assert_stderr_has("holds bundles of another package")
+            .assert_stderr_has("expected etcd, found flannel")
+            .assert_stderr_has("a repository of its own");
+        let log = registry.log();
+        let asks = |line: &String| line.starts_with("GET") || line.starts_with("HEAD");
+        assert!(log.iter().all(asks), "nothing is sent: {log:?}");
+        let clear = ["channel", "remove", &repository, channel, "0.10.0"];
+        sandbox.run(clear).ok();
+        // An empty channel is one of its package still.
+        import(&sandbox, &repository, &[]).assert_code(13);
+    }
+    let list = sandbox.run(["list", &repository]);
+    assert!(!list.ok().stdout().contains("1.9.0"), "{list}");
 }
 
 #[test]

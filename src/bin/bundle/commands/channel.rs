@@ -295,32 +295,33 @@ async fn add(args: &ChangeArgs, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
     let store = repository::open_to_write(&args.repository, &reach)?;
     let entries = channel::entries(store.as_ref(), &args.bundles, &reach).await?;
-    put(
-        store.as_ref(),
-        &args.channel,
-        entries,
-        !args.no_head,
-        &reach,
-        settings,
-    )
-    .await
+    let joining = join(store.as_ref(), &args.channel, entries, &reach).await?;
+    joining
+        .write(store.as_ref(), !args.no_head, &reach, settings)
+        .await
 }
 
-/// Puts entries into a channel, which is made where there is none, and says what changed.
-pub(super) async fn put(
+/// A bundle, or several, that a channel can take.
+#[derive(Debug)]
+pub(super) struct Joining {
+    name: ChannelName,
+    versions: Vec<String>,
+    planned: channel::Planned,
+}
+
+/// Looks whether a channel, which is made where there is none, can take entries; writes nothing.
+pub(super) async fn join(
     store: &dyn Store,
     name: &ChannelName,
     entries: Vec<Entry>,
-    move_head: bool,
     reach: &Reach,
-    settings: &Settings,
-) -> Result<Answer> {
+) -> Result<Joining> {
     let package = entries.first().map(|entry| entry.facts.package.clone());
-    let versions: Vec<String> = entries
+    let versions = entries
         .iter()
         .map(|entry| entry.facts.version.to_string())
         .collect();
-    let changed = channel::update(store, name, package.as_ref(), move_head, reach, |channel| {
+    let planned = channel::plan(store, name, package.as_ref(), reach, |channel| {
         let mut is_changed = false;
         for entry in entries {
             is_changed |= channel.add(entry)?;
@@ -328,12 +329,31 @@ pub(super) async fn put(
         Ok(is_changed)
     })
     .await?;
-    settings.talk.say(if changed.is_written {
-        format!("channel `{name}`: added {}", versions.join(", "))
-    } else {
-        format!("channel `{name}` has {} already", versions.join(", "))
-    });
-    Ok(answer(store, &changed, settings))
+    Ok(Joining {
+        name: name.clone(),
+        versions,
+        planned,
+    })
+}
+
+impl Joining {
+    /// Writes the channel and says what changed.
+    pub(super) async fn write(
+        self,
+        store: &dyn Store,
+        move_head: bool,
+        reach: &Reach,
+        settings: &Settings,
+    ) -> Result<Answer> {
+        let (name, versions) = (self.name, self.versions.join(", "));
+        let changed = self.planned.write(store, move_head, reach).await?;
+        settings.talk.say(if changed.is_written {
+            format!("channel `{name}`: added {versions}")
+        } else {
+            format!("channel `{name}` has {versions} already")
+        });
+        Ok(answer(store, &changed, settings))
+    }
 }
 
 async fn remove(args: &ChangeArgs, settings: &Settings) -> Result<Answer> {
@@ -365,11 +385,6 @@ async fn remove(args: &ChangeArgs, settings: &Settings) -> Result<Answer> {
     settings
         .talk
         .say(format!("channel `{name}`: removed {}", gone.join(", ")));
-    if changed.channel.entries().is_empty() {
-        settings.talk.warn(format!(
-            "channel `{name}` is empty; the tag `{name}` still points where it did"
-        ));
-    }
     Ok(answer(store.as_ref(), &changed, settings))
 }
 
@@ -411,6 +426,12 @@ pub(super) fn tell_of_head(changed: &Changed, settings: &Settings) {
         settings.talk.say(format!(
             "the tag `{}` now points at {}",
             changed.channel.name, head.facts.version
+        ));
+    }
+    if let Some(stale) = changed.stale {
+        let name = &changed.channel.name;
+        settings.talk.warn(format!(
+            "channel `{name}` is empty, and the tag `{name}` still points at {stale}: who takes that tag, or asks `resolve --known` with that digest, keeps it"
         ));
     }
 }

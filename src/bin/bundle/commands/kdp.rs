@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use manifest_bundle::channel::Entry;
 use manifest_bundle::content::Spool;
 use manifest_bundle::directory;
 use manifest_bundle::name::ChannelName;
-use manifest_bundle::ops::channel::{self, Changed};
+use manifest_bundle::ops::channel::{self, Changed, Planned};
 use manifest_bundle::ops::copy::{self, ReferrersMode};
 use manifest_bundle::ops::destination::Destination;
 use manifest_bundle::ops::kdp::{self, Export, Import, Imported};
@@ -106,11 +107,17 @@ pub(super) async fn import(args: &ImportArgs, settings: &Settings) -> Result<Ans
     }
     let destination = Destination::open(&args.repository, &reach)?;
     let store = destination.store.as_ref();
+    channel::expect_package(store, &import.package, &reach).await?;
+    let mut planned = Vec::new();
+    for imported in &import.channels {
+        planned.push(plan(imported, &import, store, &reach).await?);
+    }
     let pushed = push(&import, args, store, &reach, settings).await?;
     let mut lines = Vec::new();
     let mut items = Vec::new();
-    for imported in &import.channels {
-        let changed = put(imported, &import, args, store, &reach, settings).await?;
+    for (planned, gone) in planned {
+        let changed = planned.write(store, !args.no_head, &reach).await?;
+        tell_change(&changed, &gone, settings);
         let what = if changed.is_written {
             "written"
         } else {
@@ -118,7 +125,7 @@ pub(super) async fn import(args: &ImportArgs, settings: &Settings) -> Result<Ans
         };
         let head = changed.channel.head();
         lines.push([
-            imported.name.to_string(),
+            changed.channel.name.to_string(),
             head.map_or_else(|| "-".to_owned(), |head| head.facts.version.to_string()),
             bundles(changed.channel.entries().len()),
             what.to_owned(),
@@ -194,32 +201,34 @@ async fn push(
     Ok(pushed)
 }
 
-/// Lets a channel be what its file says.
-async fn put(
+/// Looks whether a channel can be what its file says; returns the bundles that leave it, too.
+async fn plan(
     imported: &Imported,
     import: &Import,
-    args: &ImportArgs,
     store: &dyn Store,
     reach: &Reach,
-    settings: &Settings,
-) -> Result<Changed> {
-    let name = &imported.name;
+) -> Result<(Planned, Vec<Entry>)> {
     let mut gone = Vec::new();
     let package = Some(&import.package);
-    let changed = channel::update(store, name, package, !args.no_head, reach, |channel| {
+    let planned = channel::plan(store, &imported.name, package, reach, |channel| {
         let (is_changed, left) = imported.put_into(channel)?;
         gone = left;
         Ok(is_changed)
     })
     .await?;
+    Ok((planned, gone))
+}
+
+/// Says what became of a channel.
+fn tell_change(changed: &Changed, gone: &[Entry], settings: &Settings) {
+    let name = &changed.channel.name;
     for entry in gone {
         settings.talk.say(format!(
             "channel `{name}`: removed {}, which its file does not list",
             entry.facts.version
         ));
     }
-    tell_of_head(&changed, settings);
-    Ok(changed)
+    tell_of_head(changed, settings);
 }
 
 pub(super) async fn export(args: &ExportArgs, settings: &Settings) -> Result<Answer> {

@@ -76,6 +76,13 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let named = location_tag(&args.destination);
     let tags = all_tags(named.as_ref(), &args.tags, &metadata.version)?;
 
+    let mut into: Vec<ChannelName> = Vec::new();
+    for name in &args.into {
+        if !into.contains(name) {
+            into.push(name.clone());
+        }
+    }
+
     let size = total_size(&manifest);
     if args.dry_run {
         let place = match &args.destination {
@@ -84,6 +91,10 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             other => other.to_string(),
         };
         tell_tags(&tags, settings);
+        tell_channels(&into, &place, settings)?;
+        if into.is_empty() {
+            tell_named(&metadata, &place, settings);
+        }
         let record = Record {
             reference: format!("{place}@{digest}"),
             repository: matches!(args.destination, Location::Registry(_)).then_some(place),
@@ -100,6 +111,12 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     destination.look_ahead(args.force)?;
     let to = destination.store.as_ref();
     let set = tags_to_set(to, &tags, &manifest, args.force, settings).await?;
+    // A channel that cannot take the bundle is known before anything is sent.
+    let mut joining = Vec::new();
+    for name in &into {
+        let entries = vec![Entry::of(&manifest, &metadata)];
+        joining.push(channel::join(to, name, entries, &reach).await?);
+    }
     if !set.tags.is_empty() {
         let mut options = copy_options(&reach, args.transfer.concurrency, ReferrersMode::Ignore);
         options.confirm = set.moves;
@@ -110,17 +127,15 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     }
     let mut record = Record::of_store(to, digest, tags.first());
     record.size = Some(size);
+    let place = to.place();
+    for joining in joining {
+        joining.write(to, true, &reach, settings).await?;
+    }
+    if into.is_empty() {
+        tell_named(&metadata, &place, settings);
+    }
     record.metadata = Some(metadata);
     record.left_out = opened.packed.map(|packed| packed.left_out);
-    let place = to.place();
-    let entry = record
-        .metadata
-        .as_ref()
-        .map(|metadata| Entry::of(&manifest, metadata));
-    for name in &args.into {
-        let entries = entry.iter().cloned().collect();
-        channel::put(to, name, entries, true, &reach, settings).await?;
-    }
     destination.finish(&settings.stop.write_options(args.force, false))?;
     tell_set("pushed", &place, &set.tags, &digest, settings);
     Ok(record.answer())
@@ -133,6 +148,36 @@ pub(super) fn tell_tags(tags: &[Tag], settings: &Settings) {
     settings
         .talk
         .say(format!("would set the {what} {}", names.join(", ")));
+}
+
+/// Says which channels would be changed, and that nobody has looked at what is there.
+fn tell_channels(into: &[ChannelName], place: &str, settings: &Settings) -> Result<()> {
+    for name in into {
+        let (index, head) = (form::index_tag(name)?, form::head_tag(name)?);
+        settings.talk.say(format!(
+            "would put it into the channel `{name}`: move the tag {index} and, for the newest release, the tag {head}"
+        ));
+    }
+    settings.talk.say(format!(
+        "{place} was not asked: what it has already may be in conflict"
+    ));
+    Ok(())
+}
+
+/// Says how a bundle gets into the channels that it names itself, which takes a step of its own.
+fn tell_named(metadata: &Metadata, place: &str, settings: &Settings) {
+    if metadata.channels.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = metadata.channels.iter().map(ChannelName::as_str).collect();
+    let (what, them) = match names.len() {
+        1 => ("channel", "it"),
+        _ => ("channels", "them"),
+    };
+    settings.talk.say(format!(
+        "it names the {what} {}: `bundle channel sync {place}` puts it into {them}",
+        names.join(", ")
+    ));
 }
 
 /// Copies an image from one store to another under some tags, with the defaults.
