@@ -210,6 +210,9 @@ mod tests {
             put(124, b"000000000017"),
             // A user number beyond octal, as GNU writes it.
             put(108, b"\x80\0\0\0\x3b\x9a\xca\0"),
+            // The largest there is.
+            put(108, b"\x80\0\0\0\xff\xff\xff\xff"),
+            put(136, b"\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff"),
             put(136, b"\x80\0\0\0\0\0\0\x02\0\0\0\0"),
             put(108, b"\0\0\0\0\0\0\0\0"),
             put(329, b"0000000\x000000000\0"),
