@@ -13,6 +13,7 @@ mod fault;
 mod mapping;
 mod scalar;
 mod source;
+mod tabs;
 
 pub use documents::{Document, Documents, documents, metadata_document};
 pub use fault::{Fault, FaultKind};

@@ -341,7 +341,10 @@ impl<'t> Composer<'t> {
     #[inline]
     fn next(&mut self) -> Result<(Event<'t>, Span), Fault> {
         match self.parser.next_event() {
-            Some(Ok(event)) => Ok(event),
+            Some(Ok((event, span))) => {
+                self.source.check_tabs(&event, &span)?;
+                Ok((event, span))
+            }
             Some(Err(error)) => Err(self.refused(Some(&error))),
             None => Err(self.refused(None)),
         }

@@ -1,11 +1,12 @@
 //! The text that is being composed: where things stand in it, and what is wrong there.
 
-use granit_parser::{ErrorKind, Marker, ScalarStyle, ScanError, Span};
+use granit_parser::{ErrorKind, Event, Marker, ScalarStyle, ScanError, Span};
 
 use crate::escape::shown;
 
 use super::characters::{self, Text, small};
 use super::fault::{Fault, FaultKind};
+use super::tabs::Tabs;
 
 /// The text of a document and its place in the file.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub(super) struct Source<'t> {
     lines_before: u32,
     /// The next character that ends a line for Kubernetes only and has not been looked at.
     foreign_break: Option<usize>,
+    /// There when the text has tabs.
+    tabs: Option<Tabs<'t>>,
 }
 
 impl<'t> Source<'t> {
@@ -22,7 +25,19 @@ impl<'t> Source<'t> {
             text: text.text,
             lines_before: line.saturating_sub(1),
             foreign_break: text.foreign_break,
+            tabs: Tabs::of(text.text),
         }
+    }
+
+    /// Refuses tabs between the last event and this one that Kubernetes' reader does not take.
+    pub(super) fn check_tabs(&mut self, event: &Event<'_>, span: &Span) -> Result<(), Fault> {
+        let Some(at) = self.tabs.as_mut().and_then(|tabs| tabs.see(event, span)) else {
+            return Ok(());
+        };
+        let before = self.text.get(..at).unwrap_or_default();
+        let place = characters::place(before, self.lines_before.saturating_add(1));
+        let message = "a tab in the indentation, where Kubernetes takes blanks only";
+        Err(Fault::new(FaultKind::Syntax, place, message))
     }
 
     /// Returns line and column in the file.
