@@ -159,6 +159,7 @@ pub const CHECKS: &[Check] = &[
     row("custom-resource-version", Family::Object, Run::Whole(custom::versions), "A custom resource has a version that its definition in the bundle does not serve."),
     row("custom-resource-field", Family::Object, Reading, "A custom resource has a field that is not in the schema of its definition in the bundle."),
     row("namespace-not-found", Family::Object, Run::Whole(links::namespaces), "Objects are in a namespace that is not in the bundle."),
+    row("image-name", Family::Object, Run::Object(images::name), "The image of a container is none that a registry takes."),
     row("image-tag", Family::Object, Run::Object(images::tag), "An image has neither a digest nor a tag that stays."),
     row("size-data", Family::Object, Run::Object(object_sizes::data), "A ConfigMap or Secret holds more than an API server takes."),
     row("size-annotations", Family::Object, Run::Object(object_sizes::annotations), "The annotations of an object are more than an API server takes."),

@@ -1,48 +1,67 @@
-//! Images that the same bundle may run with another content tomorrow.
+//! Images that no registry can have, and those that the same bundle may run with another content tomorrow.
 
 use crate::escape::shown;
 use crate::finding::Finding;
+use crate::images::full_name;
 use crate::objects::{Object, pod_spec};
 use crate::path::BundlePath;
 use crate::yaml::Node;
 
 use super::context::Context;
 
+/// Reports images of containers that no registry takes: empty ones, and those that are no names.
+pub(super) fn name(
+    context: &Context<'_>,
+    path: &BundlePath,
+    object: &Object,
+    findings: &mut Vec<Finding>,
+) {
+    for (image, text) in images(context, object) {
+        let message = match full_name(text) {
+            _ if text.is_empty() => "the image is empty".to_owned(),
+            Err(invalid) if is_name(text) => format!("no registry takes the image: {invalid}"),
+            _ => continue,
+        };
+        findings.push(Finding::warning("image-name", message).at(path, image.line));
+    }
+}
+
 /// Reports images of containers that have neither a digest nor a tag but `latest`.
-///
-/// kustomize can replace them, so its bundles are left alone.
 pub(super) fn tag(
     context: &Context<'_>,
     path: &BundlePath,
     object: &Object,
     findings: &mut Vec<Finding>,
 ) {
-    let Some((_, spec)) = pod_spec(object).filter(|_| !context.is_kustomize()) else {
-        return;
-    };
-    for list in ["initContainers", "containers"] {
-        let containers = spec.get(list).and_then(Node::as_sequence);
-        for image in containers
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|container| container.get("image"))
-        {
-            let Some(text) = image.as_str().filter(|text| is_name(text)) else {
-                continue;
-            };
-            let why = match moving_tag(text) {
-                Some("") => "has neither tag nor digest: it is whatever `latest` is",
-                Some(_) => "has the tag `latest`, which moves with every release",
-                None => continue,
-            };
-            let message = format!("the image `{}` {why}", shown(text));
-            findings.push(
-                Finding::note("image-tag", message)
-                    .at(path, image.line)
-                    .hint("name a version, or better a digest"),
-            );
-        }
+    for (image, text) in images(context, object) {
+        let why = match moving_tag(text).filter(|_| is_name(text)) {
+            Some("") => "has neither tag nor digest: it is whatever `latest` is",
+            Some(_) => "has the tag `latest`, which moves with every release",
+            None => continue,
+        };
+        let message = format!("the image `{}` {why}", shown(text));
+        findings.push(
+            Finding::note("image-tag", message)
+                .at(path, image.line)
+                .hint("name a version, or better a digest"),
+        );
     }
+}
+
+/// Returns the texts that stand for images of containers; kustomize can replace them, so its bundles are left alone.
+fn images<'o>(
+    context: &Context<'_>,
+    object: &'o Object,
+) -> impl Iterator<Item = (&'o Node, &'o str)> {
+    let spec = pod_spec(object).filter(|_| !context.is_kustomize());
+    let lists = spec.into_iter().flat_map(|(_, spec)| {
+        ["initContainers", "containers"].map(|list| spec.get(list).and_then(Node::as_sequence))
+    });
+    let containers = lists.flatten().flatten();
+    containers.filter_map(|container| {
+        let image = container.get("image")?;
+        Some((image, image.as_str()?))
+    })
 }
 
 /// Tells whether this is the name of an image, and not something that is replaced by one: a template, a variable, a

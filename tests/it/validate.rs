@@ -153,6 +153,7 @@ const BAD: &[(&str, Severity, &str, u32)] = &[
         6,
     ),
     ("namespace-not-found", Note, "manifests/settings.yaml", 1),
+    ("image-name", Warning, "manifests/pod.yaml", 8),
     ("image-tag", Note, "manifests/pod.yaml", 8),
 ];
 
