@@ -36,7 +36,7 @@ pub(super) fn lock(
             findings.push(
                 Finding::error("lock-malformed", fault.message)
                     .at(LOCK, fault.line)
-                    .hint("`bundle lock` writes it anew"),
+                    .hint(format!("remove `{LOCK}` and run `bundle lock` again")),
             );
             return Ok(());
         }

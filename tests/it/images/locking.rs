@@ -110,7 +110,7 @@ fn a_tag_that_moved_is_told_and_nothing_is_written() {
     bundle(&sandbox, &[format!("{host}/app:1")]);
     lock(&sandbox, &["--check"])
         .assert_code(3)
-        .assert_stderr_has("`bundle lock` writes it");
+        .assert_stderr_has("`bundle lock in` writes it");
     lock(&sandbox, &[]).ok();
     let before = fs::read(sandbox.path(LOCK)).unwrap();
     let new = push(&registry, "app", "1", "new");
@@ -198,4 +198,149 @@ fn a_password_is_for_one_registry_and_what_is_no_lock_is_kept() {
         .run(["validate", "in"])
         .assert_code(1)
         .assert_stdout_has("lock-malformed");
+}
+
+#[test]
+fn fields_without_an_image_are_said_and_are_not_in_the_lock() {
+    let sandbox = Sandbox::new();
+    let images = ["Nginx:1", "", "{{ .X }}"].map(str::to_owned);
+    bundle(&sandbox, &images);
+    let wanted = [
+        "in/manifests/pod.yaml:6 Pod p spec.containers[0].image: `Nginx:1` is no image",
+        "in/manifests/pod.yaml:8 Pod p spec.containers[2].image: `{{ .X }}` is a template",
+        "0 images; 2 fields for an image without one",
+    ];
+    let ran = lock(&sandbox, &[]);
+    let ran = wanted
+        .iter()
+        .fold(ran.ok(), |ran, line| ran.assert_stderr_has(line));
+    assert_eq!(ran.stdout(), "");
+    let value = lock(&sandbox, &["--check", "--format", "json"]).ok().json();
+    assert_eq!(value["unnamed"][1]["line"], 8, "{value}");
+    lock(&sandbox, &["--check"])
+        .ok()
+        .assert_stderr_has(wanted[1]);
+    // From an archive it is printed, and said all the same.
+    sandbox
+        .run(["pack", "in", "-o", "out.tar", "--allow-invalid"])
+        .ok();
+    sandbox
+        .run(["lock", "out.tar"])
+        .ok()
+        .assert_stderr_has("2 fields for an image without one");
+    sandbox
+        .run(["validate", "in"])
+        .assert_stdout_has("in/manifests/pod.yaml:6: warning: no registry takes the image: ")
+        .assert_stdout_has("in/manifests/pod.yaml:7: warning: the image is empty [image-name]");
+}
+
+#[test]
+fn a_directory_with_manifests_gets_its_lock_and_of_any_other_source_it_is_said_where_it_goes() {
+    let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
+    let host = registry.host();
+    push(&registry, "app", "1", "app");
+    bundle(&sandbox, &[format!("{host}/app:1")]);
+    sandbox.run(["pack", "in", "-o", "out.tar"]).ok();
+    fs::remove_dir_all(sandbox.path("in/metadata")).unwrap();
+    lock(&sandbox, &["--check"])
+        .assert_code(3)
+        .assert_stderr_has("`bundle lock in` writes it");
+    lock(&sandbox, &[])
+        .ok()
+        .assert_stderr_has("in/metadata/images.lock.yaml: written, 1 image");
+    lock(&sandbox, &["--check"]).ok();
+    let written = fs::read(sandbox.path(LOCK)).unwrap();
+    // A bare directory has no place for it.
+    let bare = sandbox.run(["lock", "in/manifests"]);
+    bare.ok()
+        .assert_stderr_has("the lock is printed, because `in/manifests` is no bundle");
+    assert_eq!(
+        bare.stdout().lines().count(),
+        written.iter().filter(|b| **b == b'\n').count()
+    );
+    assert!(!sandbox.path("in/manifests/metadata").exists());
+    for (source, hint) in [
+        (
+            "in/manifests",
+            "put the files into `in/manifests/manifests/`",
+        ),
+        (
+            "out.tar",
+            "writes it into a bundle's directory, and `bundle pack` carries it",
+        ),
+        ("in/manifests/pod.yaml", "the lock is a part of a bundle"),
+    ] {
+        let ran = sandbox.run(["lock", source, "--check"]);
+        ran.assert_code(3).assert_stderr_has(hint);
+    }
+    // Both commands that find a broken lock say the same about it.
+    sandbox.write(LOCK, "mine: true\n");
+    bundle(&sandbox, &[format!("{host}/app:1")]);
+    sandbox.write(LOCK, "mine: true\n");
+    lock(&sandbox, &[])
+        .assert_code(11)
+        .assert_stderr_has("remove `in/metadata/images.lock.yaml` and run `bundle lock` again");
+    let ran = sandbox.run(["validate", "in"]);
+    ran.assert_code(1)
+        .assert_stdout_has("remove `metadata/images.lock.yaml` and run `bundle lock` again");
+}
+
+#[test]
+fn a_lock_of_what_is_certain_is_compared_with_what_is_certain() {
+    let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
+    let host = registry.host();
+    for name in ["app", "agent"] {
+        push(&registry, name, "1", name);
+    }
+    bundle(
+        &sandbox,
+        &[format!(
+            "{host}/app:1', args: ['--agent-image={host}/agent:1'], x: '"
+        )],
+    );
+    lock(&sandbox, &["--certain"])
+        .ok()
+        .assert_stderr_has("written, 1 image; 1 likely image passed over");
+    lock(&sandbox, &["--check"])
+        .ok()
+        .assert_stderr_has("1 image: all as locked; 1 likely image passed over");
+    lock(&sandbox, &[])
+        .ok()
+        .assert_stderr_has("written, 2 images\n");
+    lock(&sandbox, &["--check"])
+        .ok()
+        .assert_stderr_has("2 images: all as locked\n");
+    // A lock with any likely image is held against all of them.
+    let image = format!(
+        "{host}/app:1', args: ['--agent-image={host}/agent:1', '--other-image={host}/other:1'], x: '"
+    );
+    push(&registry, "other", "1", "other");
+    bundle(&sandbox, &[image]);
+    lock(&sandbox, &[]).ok();
+    let text = fs::read_to_string(sandbox.path(LOCK)).unwrap();
+    let at = text.find(&format!("- image: \"{host}/other")).unwrap();
+    sandbox.write(LOCK, &text[..at]);
+    lock(&sandbox, &["--check"])
+        .assert_code(1)
+        .assert_stdout_has(&format!("{host}/other:1: not locked"));
+}
+
+#[test]
+fn flags_that_mean_nothing_to_a_list_of_images_are_refused() {
+    let sandbox = Sandbox::new();
+    bundle(&sandbox, &["reg.example/app:1".to_owned()]);
+    for command in ["images", "lock"] {
+        for flags in [
+            ["--created", "x"],
+            ["--package", "p"],
+            ["--image-format", "docker"],
+        ] {
+            sandbox
+                .run([&[command, "in"][..], &flags].concat())
+                .assert_code(2);
+        }
+    }
+    sandbox
+        .run(["images", "in", "--exclude", "*.json", "--allow-invalid"])
+        .ok();
 }

@@ -7,8 +7,7 @@ use manifest_bundle::reference::Location;
 use serde_json::{Value, json};
 
 use super::record::Record;
-use super::source::PackArgs;
-use super::source_files::{self, SourceFiles};
+use super::source_files::{self, SourceArgs, SourceFiles};
 use crate::args::{AccessArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::report::counted;
@@ -38,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long)]
     full: bool,
     #[command(flatten)]
-    pack: PackArgs,
+    files: SourceArgs,
     #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
@@ -47,9 +46,9 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
-    let contents = source_files::read(&args.source, &args.pack, &reach, settings).await?;
+    let contents = source_files::read(&args.source, &args.files, &reach, settings).await?;
     let inventory = images::collect(&contents.files, &settings.limits)?;
-    let allow_invalid = args.pack.allow_invalid;
+    let allow_invalid = args.files.allow_invalid;
     source_files::unread(&contents, &inventory.unread, allow_invalid, settings)?;
     let mut listed: Vec<&ContainerImage> = inventory
         .images
@@ -89,14 +88,19 @@ fn closing(inventory: &Inventory, args: &Args) -> String {
         let left = if args.certain { ", not listed" } else { "" };
         line = format!("{line}: {certain} certain, {likely} likely{left}");
     }
-    if !inventory.unnamed.is_empty() {
-        let fields = counted(inventory.unnamed.len(), "field");
-        line = format!("{line}; {fields} for an image without one");
-    }
+    line.push_str(&without_image(inventory));
     if !args.why && (likely > 0 || !inventory.unnamed.is_empty()) {
         line.push_str(" (--why shows where)");
     }
     line
+}
+
+/// Says how many fields are for an image and hold none.
+pub(super) fn without_image(inventory: &Inventory) -> String {
+    match inventory.unnamed.len() {
+        0 => String::new(),
+        count => format!("; {} for an image without one", counted(count, "field")),
+    }
 }
 
 /// Says what an image is in full, how sure it is, and where it is named.
@@ -117,7 +121,7 @@ fn why(image: &ContainerImage, contents: &SourceFiles) -> Vec<String> {
 }
 
 /// Says where fields for images hold something else.
-fn unnamed(inventory: &Inventory, contents: &SourceFiles) -> Vec<String> {
+pub(super) fn unnamed(inventory: &Inventory, contents: &SourceFiles) -> Vec<String> {
     let line = |one: &images::Unnamed| {
         let (place, text) = (located(&one.place, contents), shown(&one.place.written));
         format!("{place}: `{text}` is {}", one.why)
@@ -153,28 +157,29 @@ fn value(listed: &[&ContainerImage], inventory: &Inventory, contents: &SourceFil
             })
         })
         .collect();
-    let unnamed: Vec<Value> = inventory
-        .unnamed
-        .iter()
-        .map(|one| {
-            let mut value = place(&one.place, contents);
-            if let Some(members) = value.as_object_mut() {
-                members.insert("why".into(), one.why.as_str().into());
-            }
-            value
-        })
-        .collect();
     let mut value = contents
         .record
         .as_ref()
         .map_or_else(Record::none, Record::value);
     if let Some(members) = value.as_object_mut() {
         members.insert("images".into(), images.into());
-        members.insert("unnamed".into(), unnamed.into());
+        members.insert("unnamed".into(), unnamed_values(inventory, contents).into());
         members.insert("certain".into(), inventory.count(Grade::Certain).into());
         members.insert("likely".into(), inventory.count(Grade::Likely).into());
     }
     value
+}
+
+/// Returns where fields for images hold something else, as data.
+pub(super) fn unnamed_values(inventory: &Inventory, contents: &SourceFiles) -> Vec<Value> {
+    let unnamed = inventory.unnamed.iter().map(|one| {
+        let mut value = place(&one.place, contents);
+        if let Some(members) = value.as_object_mut() {
+            members.insert("why".into(), one.why.as_str().into());
+        }
+        value
+    });
+    unnamed.collect()
 }
 
 fn place(place: &Place, contents: &SourceFiles) -> Value {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use manifest_bundle::bundle::has_metadata;
+use manifest_bundle::bundle::MANIFESTS;
 use manifest_bundle::content::Content;
 use manifest_bundle::directory;
 use manifest_bundle::escape::shown;
@@ -14,9 +14,9 @@ use manifest_bundle::reference::{Location, Reference};
 use manifest_bundle::{Error, Result};
 use serde_json::{Value, json};
 
+use super::images::{unnamed, unnamed_values, without_image};
 use super::record::Record;
-use super::source::PackArgs;
-use super::source_files::{self, SourceFiles};
+use super::source_files::{self, SourceArgs, SourceFiles};
 use crate::args::{Access, AccessArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::report::counted;
@@ -25,7 +25,7 @@ use crate::settings::Settings;
 /// Pin the container images that a bundle names to their digests
 ///
 /// Asks the registry of each image which digest its tag has, for several platforms that of the index, and writes
-/// metadata/images.lock.yaml into a bundle directory, which `pack` carries. From any other source the lock is printed, or
+/// metadata/images.lock.yaml into a directory with manifests/, which `pack` carries. From any other source the lock is printed, or
 /// written with -o. Credentials come from `bundle login` and docker's files, for each registry its own. Nothing is written
 /// unless every image is found. With --check nothing is written; exit 1: the lock is not what the registries say.
 #[derive(Debug, clap::Args)]
@@ -40,14 +40,14 @@ pub(crate) struct Args {
     /// Compare the lock with the manifests and the registries, and write nothing
     #[arg(long, conflicts_with = "output")]
     check: bool,
-    /// Leave out images that are likely only
+    /// Leave out images that are likely only; --check does so by itself where the lock has none
     #[arg(long)]
     certain: bool,
     /// Write the lock to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    pack: PackArgs,
+    files: SourceArgs,
     #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
@@ -57,16 +57,19 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let access = args.access.access();
     let reach = settings.reach(&access)?;
-    let files = source_files::read(&args.source, &args.pack, &reach, settings).await?;
+    let files = source_files::read(&args.source, &args.files, &reach, settings).await?;
     let inventory = images::collect(&files.files, &settings.limits)?;
-    let allow_invalid = args.pack.allow_invalid;
+    let allow_invalid = args.files.allow_invalid;
     source_files::unread(&files, &inventory.unread, allow_invalid, settings)?;
     let former = former(&files, settings)?;
-    let images: Vec<&ContainerImage> = inventory
+    if args.check && former.is_none() {
+        return Err(no_lock(args, &files));
+    }
+    let certain = args.certain || args.check && is_certain_only(former.as_ref());
+    let (images, passed_over): (Vec<&ContainerImage>, Vec<&ContainerImage>) = inventory
         .images
         .iter()
-        .filter(|image| image.grade == Grade::Certain || !args.certain)
-        .collect();
+        .partition(|image| image.grade == Grade::Certain || !certain);
     one_registry(&access, &args.source, &images)?;
     let names: Vec<Reference> = images.iter().map(|image| image.reference.clone()).collect();
     let progress = settings.talk.work("asking registries");
@@ -80,20 +83,55 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             .zip(&found)
             .map(|(image, found)| Pin::of(image, found.digest)),
     );
-    if args.check {
-        let former = former.ok_or_else(|| {
-            Error::not_found(format!("there is no `{LOCK}`")).hint("`bundle lock` writes it")
-        })?;
-        let mut answer = checked(&former, &lock, &images, &found, &files, args);
-        answer.closing = answer.closing.and_then(|line| settings.talk.closing(line));
-        return Ok(answer);
-    }
-    for (image, found) in images.iter().zip(&found) {
-        if let Some(moved) = moved(image, found) {
-            settings.talk.warn(moved);
+    let mut answer = match former {
+        Some(former) if args.check => checked(&former, &lock, &images, &found, &files, args),
+        former => {
+            for (image, found) in images.iter().zip(&found) {
+                if let Some(moved) = moved(image, found) {
+                    settings.talk.warn(moved);
+                }
+            }
+            write(&lock, former.as_ref(), &files, args, settings)?
         }
+    };
+    // What has no digest is said whatever else is (P11).
+    let mut closing = answer.closing.take().unwrap_or_else(|| {
+        let count = counted(images.len(), "image");
+        format!("{count}, printed")
+    });
+    if !passed_over.is_empty() {
+        let likely = counted(passed_over.len(), "likely image");
+        closing = format!("{closing}; {likely} passed over");
     }
-    write(&lock, former.as_ref(), &files, args, settings)
+    closing.push_str(&without_image(&inventory));
+    answer.closing = settings.talk.closing(closing);
+    if !settings.talk.is_quiet() {
+        answer.aside = unnamed(&inventory, &files).join("\n");
+    }
+    let more = json!({ "unnamed": unnamed_values(&inventory, &files) });
+    extend(&mut answer.value, &more);
+    Ok(answer)
+}
+
+/// Tells whether a lock was written with `--certain`, as far as that can be seen.
+fn is_certain_only(lock: Option<&Lock>) -> bool {
+    lock.is_some_and(|lock| lock.pins.values().all(|pin| pin.grade == Grade::Certain))
+}
+
+/// Says that there is no lock to compare, and where one comes from.
+fn no_lock(args: &Args, files: &SourceFiles) -> Error {
+    let source = shown(&args.source.to_string());
+    let hint = match &files.directory {
+        Some(_) if files.declared => format!("`bundle lock {source}` writes it"),
+        Some(_) => format!(
+            "the lock is a part of a bundle: put the files into `{source}/{MANIFESTS}/`, and `bundle lock {source}` writes it"
+        ),
+        None if files.record.is_some() => {
+            "`bundle lock` writes it into a bundle's directory, and `bundle pack` carries it from there".to_owned()
+        }
+        None => "the lock is a part of a bundle, and this is a stream of objects".to_owned(),
+    };
+    Error::not_found(format!("`{source}` has no `{LOCK}`")).hint(hint)
 }
 
 /// Reads the lock that is there.
@@ -122,7 +160,10 @@ fn former(files: &SourceFiles, settings: &Settings) -> Result<Option<Lock>> {
         ))
         .file(place)
         .line(fault.line)
-        .hint("remove the file, and `bundle lock` writes it anew")
+        .hint(format!(
+            "remove `{}` and run `bundle lock` again",
+            shown(&files.place_of(LOCK))
+        ))
     })?;
     Ok(Some(lock))
 }
@@ -300,11 +341,17 @@ fn write(
     settings: &Settings,
 ) -> Result<Answer> {
     let bytes = lock.write();
-    let is_bundle = has_metadata(&files.files);
     let file = match (&args.output, &files.directory) {
         (Some(path), _) => Some(path.clone()),
-        (None, Some(directory)) if is_bundle => Some(directory.join(LOCK)),
-        _ => None,
+        (None, Some(directory)) if files.declared => Some(directory.join(LOCK)),
+        (None, Some(directory)) => {
+            let directory = shown(&directory.to_string_lossy());
+            settings.talk.say(format!(
+                "the lock is printed, because `{directory}` is no bundle: with the files in `{directory}/{MANIFESTS}/` it is written, and with -o anywhere"
+            ));
+            None
+        }
+        (None, None) => None,
     };
     let is_same = files
         .files
@@ -315,6 +362,10 @@ fn write(
     let changed = match &file {
         Some(_) if args.output.is_none() && is_same => false,
         Some(path) => {
+            if let (None, Some(folder)) = (&args.output, path.parent()) {
+                std::fs::create_dir_all(folder)
+                    .map_err(|error| Error::io("cannot make the directory", folder, error))?;
+            }
             let options = settings
                 .stop
                 .write_options(may_replace(path, args, settings)?, false);
@@ -349,9 +400,7 @@ fn write(
     let mut answer = Answer::new(text.join("\n"), value);
     let what = if changed { "written" } else { "unchanged" };
     let count = counted(lock.pins.len(), "image");
-    answer.closing = settings
-        .talk
-        .closing(format!("{}: {what}, {count}", shown(&path)));
+    answer.closing = Some(format!("{}: {what}, {count}", shown(&path)));
     Ok(answer)
 }
 

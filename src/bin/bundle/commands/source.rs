@@ -23,12 +23,9 @@ use crate::args::IdentityArgs;
 use crate::report::{self, counted};
 use crate::settings::{self, Settings};
 
-/// How a directory is packed; commands that only read take the defaults.
+/// How a directory is read.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(super) struct PackArgs {
-    #[command(flatten)]
-    pub(super) identity: IdentityArgs,
+pub(super) struct ReadArgs {
     /// Carry files of sub-directories as `sub-file.yaml`
     #[arg(long, help_heading = "Packing")]
     pub(super) flatten: bool,
@@ -47,6 +44,30 @@ pub(super) struct PackArgs {
     /// Follow links that lead into this directory as well
     #[arg(long, value_name = "DIR", help_heading = "Packing")]
     pub(super) symlink_root: Vec<std::path::PathBuf>,
+}
+
+impl ReadArgs {
+    /// Returns how a directory is read.
+    pub(super) fn options(&self) -> ReadOptions {
+        ReadOptions {
+            ignore: self.exclude.clone(),
+            include: self.include.clone(),
+            built_in_rules: !self.no_default_ignores,
+            resolve_symlinks: self.resolve_symlinks,
+            symlink_roots: self.symlink_root.clone(),
+            flatten: self.flatten,
+            collect_refused: false,
+        }
+    }
+}
+
+/// How a directory is packed; commands that only read take the defaults.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct PackArgs {
+    #[command(flatten)]
+    pub(super) identity: IdentityArgs,
+    #[command(flatten)]
+    pub(super) read: ReadArgs,
     /// Write OLM's keys (registry+v1) beside ours; what is missing comes from the ClusterServiceVersion, of which there is one
     #[arg(long, help_heading = "Packing")]
     pub(super) olm: bool,
@@ -76,7 +97,7 @@ impl PackArgs {
     pub(super) fn request(&self, settings: &Settings) -> Result<PackRequest> {
         self.identity.tell(&settings.talk);
         Ok(PackRequest {
-            read: self.read_options(),
+            read: self.read.options(),
             identity: self.identity.identity()?,
             olm: self.olm,
             allow_invalid: self.allow_invalid,
@@ -93,22 +114,9 @@ impl PackArgs {
         })
     }
 
-    /// Returns how a directory is read.
-    pub(super) fn read_options(&self) -> ReadOptions {
-        ReadOptions {
-            ignore: self.exclude.clone(),
-            include: self.include.clone(),
-            built_in_rules: !self.no_default_ignores,
-            resolve_symlinks: self.resolve_symlinks,
-            symlink_roots: self.symlink_root.clone(),
-            flatten: self.flatten,
-            collect_refused: false,
-        }
-    }
-
     /// Refuses flags that say how to pack, for a source that is packed already.
     pub(super) fn refuse(&self, location: &Location) -> Result<()> {
-        let packs = self.flatten
+        let packs = self.read.flatten
             || self.olm
             || self.created.is_some()
             || self.image_format != FormatArg::Oci

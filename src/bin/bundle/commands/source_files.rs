@@ -13,7 +13,7 @@ use manifest_bundle::reference::Location;
 use manifest_bundle::{Error, Result};
 
 use super::record::Record;
-use super::source::{self, Opened, PackArgs, Stream};
+use super::source::{self, Opened, PackArgs, ReadArgs, Stream};
 use crate::settings::Settings;
 
 /// The files of a source.
@@ -23,6 +23,8 @@ pub(super) struct SourceFiles {
     pub(super) origins: Option<Origins>,
     /// The directory, if it is one.
     pub(super) directory: Option<PathBuf>,
+    /// Whether it has the layout of a bundle.
+    pub(super) declared: bool,
     /// The bundle, if it is one that was packed.
     pub(super) record: Option<Record>,
 }
@@ -38,13 +40,27 @@ impl SourceFiles {
     }
 }
 
+/// The flags of commands that read a source in this way.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct SourceArgs {
+    #[command(flatten)]
+    pub(super) read: ReadArgs,
+    /// Pass over documents that cannot be read, and say which
+    #[arg(long, help_heading = "Packing")]
+    pub(super) allow_invalid: bool,
+}
+
 /// Reads the files of a source; a directory need not be a bundle.
 pub(super) async fn read(
     location: &Location,
-    pack: &PackArgs,
+    args: &SourceArgs,
     reach: &Reach,
     settings: &Settings,
 ) -> Result<SourceFiles> {
+    let pack = &PackArgs {
+        read: args.read.clone(),
+        ..PackArgs::default()
+    };
     let opened = match location {
         Location::Stream => match source::read_stream(settings)? {
             Stream::Objects(content) => {
@@ -55,8 +71,8 @@ pub(super) async fn read(
         other => {
             if let Place::Directory(path) = open::open(other, reach).await? {
                 let mut spool = Spool::new(&settings.spool_directory);
-                let source =
-                    directory::read(&path, &pack.read_options(), &settings.limits, &mut spool)?;
+                let options = args.read.options();
+                let source = directory::read(&path, &options, &settings.limits, &mut spool)?;
                 let directory = path.is_dir().then_some(path);
                 return Ok(of_source(source, directory, settings));
             }
@@ -75,6 +91,7 @@ fn of_source(source: Source, directory: Option<PathBuf>, settings: &Settings) ->
         files: source.files,
         origins: Some(source.origins),
         directory,
+        declared: source.declared,
         record: None,
     }
 }
@@ -92,6 +109,7 @@ async fn of_store(opened: &Opened, reach: &Reach, settings: &Settings) -> Result
         files: loaded.unpacked.bundle.files,
         origins: None,
         directory: None,
+        declared: false,
         record: Some(record),
     })
 }

@@ -200,7 +200,7 @@ async fn report(source: &Location, args: &Args, settings: &Settings) -> Result<R
                 let mut spool = Spool::new(&settings.spool_directory);
                 let read = ReadOptions {
                     collect_refused: true,
-                    ..args.pack.read_options()
+                    ..args.pack.read.options()
                 };
                 let source = directory::read(&path, &read, &settings.limits, &mut spool)?;
                 return of_source(&source, args, &options, settings);
