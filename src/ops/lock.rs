@@ -42,8 +42,7 @@ async fn find_one(image: &Reference, reach: &Reach) -> Result<Found> {
         Some(tag) => registry.tagged(tag).await?,
         None => None,
     };
-    let missing =
-        || Error::not_found(format!("the registry has no image `{image}`")).reference(image);
+    let missing = || Error::not_found("the registry has no such image").reference(image);
     match image.digest {
         // The digest decides, so it must be there whatever became of the tag.
         Some(digest) if tagged == Some(digest) => Ok(Found { digest, tagged }),

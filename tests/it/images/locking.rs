@@ -160,7 +160,7 @@ fn what_cannot_be_resolved_is_said_of_each_and_nothing_is_written() {
     let ran = lock(&sandbox, &[]);
     ran.assert_code(3)
         .assert_stderr_has(&format!(
-            "in/manifests/pod.yaml:7: `{host}/app:2` (and 1 more image): the registry has no image"
+            "in/manifests/pod.yaml:7: `{host}/app:2` (and 1 more image): the registry has no such image"
         ))
         .assert_stderr_has(&format!("`{host}/closed:1`: "));
     assert_eq!(ran.stdout(), "");
