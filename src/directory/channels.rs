@@ -74,7 +74,11 @@ pub fn read_channels(path: &Path, limits: &Limits, spool: &mut Spool) -> Result<
     if found.files.is_empty() {
         let path = shown(&path.to_string_lossy());
         return Err(Error::invalid(format!("`{path}` has no channel file"))
-            .hint("it is the directory that has the file `stable` and the directory `packages`"));
+            .hint(if found.versions.is_empty() {
+                "it is the directory that has the file `stable` and the directory `packages`"
+            } else {
+                "write one beside `packages`, such as `stable` with `manifests:` and a line `- version: VERSION` for each version in it"
+            }));
     }
     Ok(found)
 }

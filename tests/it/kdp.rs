@@ -402,6 +402,23 @@ fn files_of_a_version_are_joined_on_request() {
     assert_eq!(resolved(&sandbox, "oci:again", "stable"), "1.0.0");
 }
 
+#[test]
+fn an_export_without_channels_says_what_an_import_wants() {
+    let sandbox = Sandbox::new();
+    bundle_dir(sandbox.path("in"), "etcd", "1.0.0", None);
+    sandbox.run(["push", "in", "oci:store"]).ok();
+    let ran = export(&sandbox, "oci:store", "channels", &[]);
+    ran.ok().assert_stderr_has("has no channel file");
+    let ran = import(&sandbox, "oci:again", &[]);
+    ran.assert_code(11)
+        .assert_stderr_has("has no channel file")
+        .assert_stderr_has("write one beside `packages`");
+    // What the hint says works.
+    sandbox.write("channels/stable", "manifests:\n- version: 1.0.0\n");
+    import(&sandbox, "oci:again", &[]).ok();
+    assert_eq!(resolved(&sandbox, "oci:again", "stable"), "1.0.0");
+}
+
 /// Every directory of channels of the corpus; none is named that is left out.
 #[test]
 fn corpus_directories_of_channels_go_in_and_come_out_byte_for_byte() {

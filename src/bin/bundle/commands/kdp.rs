@@ -269,6 +269,9 @@ pub(super) async fn export(args: &ExportArgs, settings: &Settings) -> Result<Ans
 
 /// Says what the directory cannot say, and who cannot read all of it.
 fn tell_of_loss(export: &Export, settings: &Settings) {
+    if export.channels.is_empty() {
+        settings.talk.say("the repository has no channel, so the directory has no channel file: `channel import` wants one beside `packages`");
+    }
     let several = export.versions.iter().filter(|one| !one.is_single).count();
     if several > 0 {
         settings.talk.say(format!(
