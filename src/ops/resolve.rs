@@ -186,12 +186,15 @@ pub async fn fetch_channel(
     let tag = Name::Tag(channel::index_tag(name)?);
     let blob = match store::fetch_manifest(store, &tag, &reach.limits).await {
         Err(error) if error.kind() == Kind::NotFound => {
-            return Err(Error::not_found(format!("there is no channel `{name}`"))
-                .at(store.place())
-                .hint(format!(
-                    "`bundle channel list {}` lists them",
-                    store.place()
-                )));
+            // Few registries tell the two apart; a layout was opened, so it is there.
+            let what = match store.repository() {
+                Some(_) => format!("the repository is not there, or has no channel `{name}`"),
+                None => format!("there is no channel `{name}`"),
+            };
+            return Err(Error::not_found(what).at(store.place()).hint(format!(
+                "`bundle channel list {}` lists them",
+                store.place()
+            )));
         }
         other => other?,
     };

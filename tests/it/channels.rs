@@ -212,6 +212,125 @@ fn an_answer_costs_two_requests_and_an_unchanged_one_a_look_at_a_tag() {
     assert!(known[0].contains("tags/list") && known[1].starts_with("HEAD"));
 }
 
+#[test]
+fn what_was_not_asked_is_said_to_be_unchecked() {
+    let sandbox = Sandbox::new();
+    push(&sandbox, "oci:store", [("1.0.0", "1.0.0")]);
+    sandbox
+        .run(["channel", "add", "oci:store", "stable", "1.0.0"])
+        .ok();
+    let id = "not checked: the bundle is meant for etcd-manager (--operator-id)";
+    let minimum = "not checked: the bundle needs its operator at version 1.0.0 or later";
+    for command in [
+        &["resolve"][..],
+        &["render"],
+        &["pull", "--force", "-o", "out"],
+        &["verify"],
+    ] {
+        let ask = |more: &[&str]| {
+            let channel = ["oci:store", "--channel", "stable"];
+            sandbox.run(command.iter().chain(&channel).chain(more).copied())
+        };
+        for (more, says_id, says_minimum) in [
+            (&[][..], true, true),
+            (&OPERATOR[..2], false, true),
+            (&OPERATOR[2..], true, false),
+            (&OPERATOR[..], false, false),
+        ] {
+            let ran = ask(more);
+            let said = (
+                ran.ok().stderr().contains(id),
+                ran.stderr().contains(minimum),
+            );
+            assert_eq!(said, (says_id, says_minimum), "{command:?} {more:?} {ran}");
+        }
+    }
+}
+
+#[test]
+fn the_reference_that_was_printed_is_known_and_one_of_another_repository_is_not() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("etcd");
+    for place in [&*repository, "oci:store"] {
+        push(&sandbox, place, [("1.0.0", "1.0.0")]);
+        sandbox
+            .run(["channel", "add", place, "stable", "1.0.0"])
+            .ok();
+        let channel = ["--channel", "stable", "--format", "json"];
+        let first = resolve(&sandbox, place, &channel).ok().json();
+        let printed = first["reference"].as_str().unwrap();
+        let known = [&channel[..], &["--known", printed]].concat();
+        let again = resolve(&sandbox, place, &known).ok().json();
+        assert_eq!(again["isKnown"], true, "{again}");
+        assert_eq!(again["reference"], printed);
+        registry.mark();
+        for (known, words) in [
+            (
+                printed
+                    .replace("etcd@", "other@")
+                    .replace("store@", "other@"),
+                "of another repository",
+            ),
+            (printed.split('@').next().unwrap().to_owned(), "--known"),
+            (format!("{place}@sha256:1"), "--known"),
+        ] {
+            let ran = resolve(&sandbox, place, &["--channel", "stable", "--known", &known]);
+            ran.assert_code(2).assert_stderr_has(words);
+            assert_eq!(registry.log(), Vec::<String>::new(), "{known}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_finds_no_bundle_in_a_channel_says_why_once() {
+    let sandbox = Sandbox::new();
+    let versions: Vec<String> = (1..=12).map(|n| format!("1.{n}.0")).collect();
+    for version in &versions {
+        push(&sandbox, "oci:store", [(version.as_str(), "1.0.0")]);
+    }
+    let other = ["--operator-id", "prometheus"];
+    let ask = |command: &str| {
+        let channel = ["oci:store", "--channel", "stable"];
+        sandbox.run([command].into_iter().chain(channel).chain(other))
+    };
+    let add = ["channel", "add", "oci:store", "stable"];
+    sandbox.run(add.into_iter().chain(["1.1.0"])).ok();
+    for command in ["render", "pull", "verify"] {
+        let ran = ask(command);
+        ran.assert_code(10)
+            .assert_stderr_has("1.1.0: is meant for etcd-manager")
+            .assert_stderr_has("none of the 1 bundles of channel `stable`");
+        assert!(!ran.stderr().contains("--explain"), "{ran}");
+    }
+    let all = versions.iter().map(String::as_str);
+    sandbox.run(add.into_iter().chain(all)).ok();
+    ask("render")
+        .assert_code(10)
+        .assert_stderr_has("and 2 more; `bundle resolve --explain` says all of them");
+    ask("resolve")
+        .assert_code(1)
+        .assert_stderr_has("and 2 more; --explain says all of them");
+
+    let named = sandbox.run(["pull", "oci:store:1.1.0", "--channel", "stable"]);
+    named
+        .assert_code(2)
+        .assert_stderr_has("`oci:store:1.1.0` names a bundle already, and --channel chooses one");
+    let none = sandbox.run(["verify", "store", "--channel", "stable"]);
+    none.assert_code(2)
+        .assert_stderr_has("`store` is no repository, and --channel chooses in one")
+        .assert_stderr_has("HOST/REPOSITORY or oci:DIR");
+    let registry = MockRegistry::plain();
+    let absent = resolve(
+        &sandbox,
+        &registry.repository("none"),
+        &["--channel", "stable"],
+    );
+    absent
+        .assert_code(3)
+        .assert_stderr_has("the repository is not there, or has no channel `stable`");
+}
+
 /// Writes a changed index under the tag of a channel.
 fn lie(registry: &MockRegistry, change: impl Fn(&str) -> String) {
     let index = registry.manifest("etcd", "channel-stable").unwrap();

@@ -91,7 +91,14 @@ fn what_was_done_is_said_with_the_names_that_it_has_now() {
         .run(pull)
         .ok()
         .assert_stderr_has("--operator-version");
-    let told = ["verify", &reference, "--operator-version", "1.4.0"];
+    let told = [
+        "verify",
+        &reference,
+        "--operator-id",
+        "etcd-manager",
+        "--operator-version",
+        "1.4.0",
+    ];
     assert!(!sandbox.run(told).ok().stderr().contains("not checked"));
 }
 

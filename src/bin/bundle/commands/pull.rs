@@ -118,7 +118,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     record.size = Some(loaded.image.size());
     record.leave_out(&loaded.unpacked.left_out, settings);
     record.metadata = Some(loaded.unpacked.bundle.metadata.clone());
-    if !asked.expectations.is_empty() {
+    if !asked.expectations.is_empty() || args.channel.channel.is_some() {
         let metadata = &loaded.unpacked.bundle.metadata;
         tell_unchecked(metadata, &asked.expectations, settings);
     }

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Put the bundle into this channel as well
     #[arg(long = "channel", value_name = "NAME", value_parser = word::<ChannelName>)]
     into: Vec<ChannelName>,
-    /// Say what would be pushed and under which tags, and send nothing; the manifest goes to stderr
+    /// Say what would be pushed and under which tags, send nothing and ask REF nothing; the manifest goes to stderr
     #[arg(long)]
     dry_run: bool,
     /// Let a version's tag name another bundle than before

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::contents;
 use super::pull;
 use super::resolve::{self, ChannelArgs};
+use super::verify::tell_unchecked;
 use crate::args::{AccessArgs, ExpectationArgs, Format, TransferArgs, word};
 use crate::output::Answer;
 use crate::report::counted;
@@ -54,10 +55,14 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
     let expectations = args.expect.expectations(&settings.talk);
     let source = resolve::pin(&args.source, &args.channel, &expectations, &reach, settings).await?;
-    let found = contents::read(&source, expectations, &reach, settings).await?;
+    let says_unchecked = !expectations.is_empty() || args.channel.channel.is_some();
+    let found = contents::read(&source, expectations.clone(), &reach, settings).await?;
     if let Some(metadata) = &found.metadata {
         refuse_kustomize(metadata, &source)?;
         tell(metadata, settings);
+        if says_unchecked {
+            tell_unchecked(metadata, &expectations, settings);
+        }
     }
     let documents = order::order(&found.files, &settings.limits).map_err(|error| {
         match &found.metadata {

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::push::total_size;
 use super::record::Record;
 use super::repository;
+use super::verify::tell_unchecked;
 use crate::args::{AccessArgs, ExpectationArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
@@ -30,17 +31,18 @@ const SAID: usize = 10;
 #[command(after_help = "Examples:
   bundle resolve ghcr.io/team/etcd --channel stable --operator-id etcd-manager --operator-version 1.4.0
   bundle resolve ghcr.io/team/etcd --version '^3.5' --kubernetes-version 1.31 --explain
-  bundle resolve ghcr.io/team/etcd --channel stable --known sha256:…")]
+  bundle resolve ghcr.io/team/etcd --channel stable --known ghcr.io/team/etcd@sha256:…")]
 pub(crate) struct Args {
     /// HOST/REPOSITORY, or oci:DIR
     #[arg(value_name = "REPOSITORY", value_parser = repository::parse)]
     pub(super) repository: Location,
     #[command(flatten)]
     channel: ChannelArgs,
-    /// The digest that an earlier call printed: while the tag of the channel, or of the newest version, still points
-    /// there, one look at that tag is all, and that bundle is not judged again
-    #[arg(long, value_name = "DIGEST", value_parser = word::<Digest>)]
-    known: Option<Digest>,
+    /// The reference that an earlier call printed, or its digest: while the tag of the channel, or of the newest version,
+    /// still points there, one look at that tag is all, and that bundle is not judged again. Leave it out once the
+    /// question has changed
+    #[arg(long, value_name = "REF|DIGEST", value_parser = known)]
+    known: Option<Known>,
     /// Say of every newer bundle why it was passed over
     #[arg(long)]
     explain: bool,
@@ -50,6 +52,58 @@ pub(crate) struct Args {
     access: AccessArgs,
     #[command(flatten)]
     pub(crate) transfer: TransferArgs,
+}
+
+/// A bundle that an earlier call chose.
+#[derive(Debug, Clone)]
+struct Known {
+    digest: Digest,
+    /// The reference that was given, if it was not the digest alone.
+    reference: Option<Location>,
+}
+
+/// Reads a digest, or a reference that has one.
+fn known(text: &str) -> std::result::Result<Known, String> {
+    if !text.contains('@') {
+        return word(text).map(|digest| Known {
+            digest,
+            reference: None,
+        });
+    }
+    let location: Location = word(text)?;
+    let digest = match &location {
+        Location::Registry(reference) => reference.digest,
+        Location::Layout { entry, .. } => entry.digest,
+        _ => None,
+    };
+    let digest = digest.ok_or("is neither a digest nor a reference that ends with one")?;
+    Ok(Known {
+        digest,
+        reference: Some(location),
+    })
+}
+
+impl Known {
+    /// Returns the digest, if it is of the repository that is asked about.
+    fn of(&self, repository: &Location) -> Result<&Digest> {
+        let is_same = match (&self.reference, repository) {
+            (None, _) => true,
+            (Some(Location::Registry(known)), Location::Registry(asked)) => {
+                known.repository == asked.repository
+            }
+            (Some(Location::Layout { path: known, .. }), Location::Layout { path, .. }) => {
+                known == path || known.canonicalize().ok() == path.canonicalize().ok()
+            }
+            _ => false,
+        };
+        match &self.reference {
+            Some(reference) if !is_same => Err(Error::usage(format!(
+                "--known names a bundle of another repository: `{reference}`, and the question is about `{repository}`"
+            ))
+            .hint("leave it out: it saves requests and changes no answer")),
+            _ => Ok(&self.digest),
+        }
+    }
 }
 
 /// Where bundles are looked for.
@@ -65,31 +119,28 @@ pub(super) struct ChannelArgs {
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
+    let known = args.known.as_ref();
+    let known = known.map(|known| known.of(&args.repository)).transpose()?;
     let store = repository::open(&args.repository, &reach)?;
-    let question = question(&args.expect.expectations(&settings.talk), args.channel.pre);
+    let expectations = args.expect.expectations(&settings.talk);
+    let question = question(&expectations, args.channel.pre);
     let channel = args.channel.channel.as_ref();
-    let resolution = resolve::resolve(
-        store.as_ref(),
-        channel,
-        &question,
-        args.known.as_ref(),
-        &reach,
-    )
-    .await?;
+    let resolution = resolve::resolve(store.as_ref(), channel, &question, known, &reach).await?;
     if args.explain {
-        explain(&resolution, usize::MAX, settings);
+        explain(&resolution, usize::MAX, "", settings);
     }
     let mut answer = if let Some(chosen) = &resolution.chosen {
+        if let Some((_, metadata)) = &chosen.bundle {
+            tell_unchecked(metadata, &expectations, settings);
+        }
         record(store.as_ref(), chosen).answer()
     } else {
         if !args.explain {
-            explain(&resolution, SAID, settings);
+            explain(&resolution, SAID, "--explain", settings);
         }
-        let place = place(store.as_ref(), channel);
-        settings.talk.say(match resolution.candidates {
-            0 => format!("{place} has no bundle to choose from"),
-            count => format!("none of the {count} bundles of {place} fits"),
-        });
+        settings
+            .talk
+            .say(none_fits(&resolution, store.as_ref(), channel));
         no_answer(store.as_ref())
     };
     if let Some(members) = answer.value.as_object_mut() {
@@ -97,7 +148,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         let is_known = resolution
             .chosen
             .as_ref()
-            .map(|chosen| Some(chosen.digest) == args.known);
+            .map(|chosen| Some(&chosen.digest) == known);
         members.insert("isKnown".into(), json!(is_known));
         members.insert(
             "passedOver".into(),
@@ -141,11 +192,9 @@ pub(super) async fn pin(
         };
     };
     let named = source.to_string();
-    let repository = repository::parse(&named).map_err(|why| {
-        Error::usage(format!("`{named}` {why}: a channel is one of a repository"))
-    })?;
     let has_name = match source {
         Location::Registry(reference) => reference.tag.is_some() || reference.digest.is_some(),
+        Location::Layout { entry, .. } => entry.name.is_some() || entry.digest.is_some(),
         _ => false,
     };
     if has_name {
@@ -154,21 +203,20 @@ pub(super) async fn pin(
         ))
         .hint("leave out the tag and digest, or --channel"));
     }
+    let repository = repository::parse(&named).map_err(|_| {
+        Error::usage(format!(
+            "`{named}` is no repository, and --channel chooses in one"
+        ))
+        .hint("a repository is HOST/REPOSITORY or oci:DIR")
+    })?;
     let store = repository::open(&repository, reach)?;
     let question = question(expected, args.pre);
     let resolution =
         resolve::resolve(store.as_ref(), Some(channel), &question, None, reach).await?;
-    explain(&resolution, SAID, settings);
-    let Some(chosen) = resolution.chosen else {
-        return Err(Error::new(
-            Kind::Refused,
-            format!(
-                "none of the {} bundles of {} fits",
-                resolution.candidates,
-                place(store.as_ref(), Some(channel))
-            ),
-        )
-        .hint("`bundle resolve --explain` says why of each"));
+    explain(&resolution, SAID, "`bundle resolve --explain`", settings);
+    let Some(chosen) = &resolution.chosen else {
+        let message = none_fits(&resolution, store.as_ref(), Some(channel));
+        return Err(Error::new(Kind::Refused, message));
     };
     let digest = Some(chosen.digest);
     Ok(match repository {
@@ -184,8 +232,8 @@ pub(super) async fn pin(
     })
 }
 
-/// Says of the newest bundles why they were passed over.
-fn explain(resolution: &Resolution, max: usize, settings: &Settings) {
+/// Says of the newest bundles why they were passed over, and of the others what says it.
+fn explain(resolution: &Resolution, max: usize, rest: &str, settings: &Settings) {
     for passed in resolution.passed_over.iter().take(max) {
         settings
             .talk
@@ -194,7 +242,16 @@ fn explain(resolution: &Resolution, max: usize, settings: &Settings) {
     if let Some(more @ 1..) = resolution.passed_over.len().checked_sub(max) {
         settings
             .talk
-            .say(format!("and {more} more; --explain says all of them"));
+            .say(format!("and {more} more; {rest} says all of them"));
+    }
+}
+
+/// Says that there is nothing that fits.
+fn none_fits(resolution: &Resolution, store: &dyn Store, channel: Option<&ChannelName>) -> String {
+    let place = place(store, channel);
+    match resolution.candidates {
+        0 => format!("{place} has no bundle to choose from"),
+        count => format!("none of the {count} bundles of {place} fits"),
     }
 }
 

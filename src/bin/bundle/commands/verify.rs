@@ -175,8 +175,13 @@ fn lines(checks: &[Check]) -> Vec<String> {
     checks.iter().map(line).collect()
 }
 
-/// Says that the bundle asks for a version of its operator, and that nobody has said which one there is.
+/// Says that the bundle asks for an operator, or a version of it, and that nobody has said which one there is.
 pub(super) fn tell_unchecked(metadata: &Metadata, asked: &Expectations, settings: &Settings) {
+    if let (Some(operator), None) = (&metadata.operator_id, &asked.operator_id) {
+        settings.talk.say(format!(
+            "not checked: the bundle is meant for {operator} (--operator-id)"
+        ));
+    }
     if let (Some(minimum), None) = (&metadata.min_operator_version, &asked.operator_version) {
         settings.talk.say(format!(
             "not checked: the bundle needs its operator at version {minimum} or later (--operator-version)"
