@@ -17,7 +17,7 @@ mod pairs;
 mod path;
 mod value;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bundle::Files;
 use crate::error::{Error, Result};
@@ -49,6 +49,21 @@ pub struct Side<'a> {
     pub files: &'a Files,
     /// The keys and values of a bundle. None for a source: then they are what its file says and what packing would add.
     pub annotations: Option<&'a Annotations>,
+    /// Where the files stand, for notes and errors; none where their paths in the bundle say it.
+    pub places: Option<&'a BTreeMap<BundlePath, String>>,
+}
+
+impl Side<'_> {
+    /// Puts the place of a file into a finding.
+    fn locate(&self, mut finding: Finding) -> Finding {
+        let path: Option<BundlePath> = finding.file.parse().ok();
+        let place = path.and_then(|path| self.places?.get(&path));
+        if let Some(place) = place.filter(|place| **place != finding.file) {
+            let path = std::mem::replace(&mut finding.file, place.clone());
+            finding.bundle_path = Some(path);
+        }
+        finding
+    }
 }
 
 /// What something is that two sides have or do not have.
@@ -141,7 +156,7 @@ impl Diff {
 pub fn diff(old: &Side<'_>, new: &Side<'_>, limits: &Limits) -> Result<Diff> {
     let indexes = index::read([old, new], limits)?;
     let mut diff = Diff::default();
-    unreadable(&indexes, &mut diff.notes)?;
+    unreadable([old, new], &indexes, &mut diff.notes)?;
     compare_metadata([old, new], &indexes, limits, &mut diff)?;
     let [a, b] = &indexes;
     let sources = [
@@ -164,22 +179,30 @@ pub fn diff(old: &Side<'_>, new: &Side<'_>, limits: &Limits) -> Result<Diff> {
 }
 
 /// Refuses files that cannot be read, unless they are on both sides, byte for byte; then it is a note.
-fn unreadable([old, new]: &[Index; 2], notes: &mut Vec<Finding>) -> Result<()> {
-    for (one, other) in [(old, new), (new, old)] {
+fn unreadable(
+    sides: [&Side<'_>; 2],
+    [old, new]: &[Index; 2],
+    notes: &mut Vec<Finding>,
+) -> Result<()> {
+    for ((one, other), side) in [(old, new), (new, old)].into_iter().zip(sides) {
         for (finding, digest) in &one.faults {
             if !other.fault_digests().any(|known| known == digest) {
-                return Err(Error::of_findings(vec![finding.clone()])
-                    .hint("`--files` compares files as they are"));
+                let finding = side.locate(finding.clone());
+                return Err(
+                    Error::of_findings(vec![finding]).hint("`--files` compares files as they are")
+                );
             }
         }
     }
-    for mut finding in old.faults.iter().map(|(finding, _)| finding.clone()) {
+    let [old_side, _] = sides;
+    for (finding, _) in &old.faults {
+        let mut finding = old_side.locate(finding.clone());
         finding.severity = crate::finding::Severity::Note;
         finding.message = format!("not compared, the same on both sides: {}", finding.message);
         notes.push(finding);
     }
-    for (side, index) in [("old", old), ("new", new)] {
-        notes.extend(index.duplicates(side));
+    for ((name, index), side) in [("old", old), ("new", new)].into_iter().zip(sides) {
+        notes.extend(index.duplicates(name).map(|note| side.locate(note)));
     }
     Ok(())
 }
@@ -286,7 +309,7 @@ fn compare(
         ) => {
             change.fields = fields::of_objects(a, b);
             change.breaking = breaking::of_change(a, b);
-            summaries(Some(a), Some(b), diff);
+            summaries(Some(a), Some(b), &change, diff);
         }
         (
             Some(Found {
@@ -306,14 +329,14 @@ fn compare(
                 ..
             }),
             None,
-        ) => summaries(Some(a), None, diff),
+        ) => summaries(Some(a), None, &change, diff),
         (
             None,
             Some(Found {
                 entry: Entry::Object(b),
                 ..
             }),
-        ) => summaries(None, Some(b), diff),
+        ) => summaries(None, Some(b), &change, diff),
         _ => {}
     }
     if let (Subject::Object(id), None) = (&change.subject, &change.new) {
@@ -343,15 +366,16 @@ fn has_summary(item: &Item) -> bool {
 }
 
 /// Adds what is said of some kinds by itself.
-fn summaries(old: Option<&Object>, new: Option<&Object>, diff: &mut Diff) {
+fn summaries(old: Option<&Object>, new: Option<&Object>, change: &Change, diff: &mut Diff) {
     let Some(id) = old.or(new).map(|object| &object.id) else {
         return;
     };
+    let places = [change.old.clone(), change.new.clone()];
     if crds::is_crd(id) {
-        diff.crds.extend(crds::compare(old, new));
+        diff.crds.extend(crds::compare(old, new, &places));
     }
     if grants::is_role(id) {
-        diff.grants.extend(grants::compare(old, new));
+        diff.grants.extend(grants::compare(old, new, &places));
     }
 }
 

@@ -329,6 +329,18 @@ impl Error {
         self
     }
 
+    /// Names the file at fault by where it stands, in the details and the message, if that is known.
+    #[must_use]
+    pub fn located(mut self, place: impl Fn(&str) -> Option<String>) -> Self {
+        if let Some(file) = &self.detail.file
+            && let Some(place) = place(file)
+        {
+            self.message = self.message.replacen(&shown(file), &shown(&place), 1);
+            self.detail.file = Some(place);
+        }
+        self
+    }
+
     /// Returns the kind.
     pub fn kind(&self) -> Kind {
         self.kind

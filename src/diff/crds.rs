@@ -3,6 +3,8 @@
 use crate::objects::{Object, ObjectId};
 use crate::yaml::{Node, Value};
 
+use super::Place;
+
 /// What a definition says of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrdVersion {
@@ -19,6 +21,8 @@ pub struct CrdVersion {
 pub struct CrdVersions {
     /// The definition.
     pub name: String,
+    /// Where it is on the old side and on the new one.
+    pub places: [Option<Place>; 2],
     /// Its versions on the old side; none when it was added.
     pub old: Vec<CrdVersion>,
     /// Its versions on the new side; none when it was removed.
@@ -83,7 +87,11 @@ pub(super) fn versions(object: &Object) -> Vec<Version<'_>> {
 }
 
 /// Returns what is to be said of the versions of two states of a definition, if they differ.
-pub(super) fn compare(old: Option<&Object>, new: Option<&Object>) -> Option<CrdVersions> {
+pub(super) fn compare(
+    old: Option<&Object>,
+    new: Option<&Object>,
+    places: &[Option<Place>; 2],
+) -> Option<CrdVersions> {
     let list = |object: Option<&Object>| -> Vec<CrdVersion> {
         let all = object.map(versions).unwrap_or_default();
         all.into_iter().map(|one| one.says).collect()
@@ -96,7 +104,12 @@ pub(super) fn compare(old: Option<&Object>, new: Option<&Object>) -> Option<CrdV
         sorted.sort_by(|a, b| a.name.cmp(&b.name));
         sorted
     };
-    (sorted(&old) != sorted(&new)).then_some(CrdVersions { name, old, new })
+    (sorted(&old) != sorted(&new)).then_some(CrdVersions {
+        name,
+        places: places.clone(),
+        old,
+        new,
+    })
 }
 
 pub(super) fn is_true(node: Option<&Node>) -> bool {

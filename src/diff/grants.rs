@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::objects::{Object, ObjectId};
 use crate::yaml::Node;
 
+use super::Place;
+
 /// How many single permissions of one role are looked at.
 const MANY: usize = 50_000;
 
@@ -26,6 +28,8 @@ pub struct Grant {
 pub struct Grants {
     /// The role.
     pub role: ObjectId,
+    /// Where it is on the old side and on the new one.
+    pub places: [Option<Place>; 2],
     /// What it allows now.
     pub gained: Vec<Grant>,
     /// What it allowed.
@@ -43,12 +47,18 @@ pub(super) fn is_role(id: &ObjectId) -> bool {
 type Single = (Option<String>, String, Option<String>, String);
 
 /// Compares what two states of a role allow.
-pub(super) fn compare(old: Option<&Object>, new: Option<&Object>) -> Option<Grants> {
+pub(super) fn compare(
+    old: Option<&Object>,
+    new: Option<&Object>,
+    places: &[Option<Place>; 2],
+) -> Option<Grants> {
     let role = old.or(new)?.id.clone();
+    let places = places.clone();
     let read = |object: Option<&Object>| object.map_or(Some(BTreeSet::new()), singles);
     let (Some(old), Some(new)) = (read(old), read(new)) else {
         return Some(Grants {
             role,
+            places,
             gained: Vec::new(),
             lost: Vec::new(),
             is_too_large: true,
@@ -58,6 +68,7 @@ pub(super) fn compare(old: Option<&Object>, new: Option<&Object>) -> Option<Gran
     let differs = !gained.is_empty() || !lost.is_empty();
     differs.then_some(Grants {
         role,
+        places,
         gained,
         lost,
         is_too_large: false,

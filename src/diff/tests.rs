@@ -36,6 +36,7 @@ fn compared(old: &str, new: &str) -> Result<Diff> {
     let side = |files| Side {
         files,
         annotations: None,
+        places: None,
     };
     diff(&side(&old), &side(&new), &Limits::default())
 }

@@ -39,12 +39,30 @@ impl Origins {
 
     /// Returns where a path of the bundle stands; nothing for what is in no source, as the metadata of a bare directory.
     pub fn of(&self, path: &str) -> Option<PathBuf> {
+        let below = self.below(path)?;
+        Some(if below.as_os_str().is_empty() {
+            self.root.clone()
+        } else {
+            self.root.join(below)
+        })
+    }
+
+    /// Returns where a path of the bundle stands, seen from the source; the name alone where the source is the file itself.
+    pub fn within(&self, path: &str) -> Option<PathBuf> {
+        let below = self.below(path)?;
+        if below.as_os_str().is_empty() {
+            return self.root.file_name().map(PathBuf::from);
+        }
+        Some(below.to_owned())
+    }
+
+    fn below<'p>(&'p self, path: &'p str) -> Option<&'p Path> {
         let file = path
             .parse()
             .ok()
             .and_then(|path: BundlePath| self.files.get(&path).map(PathBuf::as_path));
         // A directory, or a file that is missing where the layout wants it.
-        let below = file.or_else(|| {
+        file.or_else(|| {
             if self.declared {
                 return Some(Path::new(path));
             }
@@ -52,11 +70,6 @@ impl Origins {
                 "" => Some(Path::new("")),
                 below => below.strip_prefix('/').map(Path::new),
             }
-        })?;
-        Some(if below.as_os_str().is_empty() {
-            self.root.clone()
-        } else {
-            self.root.join(below)
         })
     }
 

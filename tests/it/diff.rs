@@ -41,7 +41,7 @@ fn each_field_takes_one_line_and_the_exit_code_tells_whether_there_are_some() {
         format!("{CONFIG_MAP}---\n{}", deployment(3, "reg.io/web:2")),
     );
     let ran = sandbox.run(["diff", "a", "c"]);
-    let wanted = "--- a\n+++ c\n  images\n-   reg.io/web:1\n+   reg.io/web:2\n~ Deployment.apps web  (manifests/all.yaml:8)\n\
+    let wanted = "--- a\n+++ c\n  images\n-   reg.io/web:1\n+   reg.io/web:2\n~ Deployment.apps web  (all.yaml:8)\n\
         ~   spec.replicas: 1 → 3\n~   spec.template.spec.containers[name=main].image: reg.io/web:1 → reg.io/web:2\n";
     assert_eq!(ran.assert_code(1).stdout(), wanted);
     let quiet = sandbox.run(["diff", "a", "c", "--quiet"]);
@@ -92,7 +92,8 @@ fn breaking_changes_are_marked_and_asked_for_alone() {
         "b/d.yaml",
         text.replace("matchLabels: {app: web}", "matchLabels: {app: other}"),
     );
-    let wanted = "~ Deployment.apps web  (manifests/d.yaml:1)\n!   spec.selector: cannot change [immutable-field]\n";
+    let wanted =
+        "~ Deployment.apps web  (d.yaml:1)\n!   spec.selector: cannot change [immutable-field]\n";
     let ran = sandbox.run(["diff", "a", "b", "--breaking"]);
     assert_eq!(ran.assert_code(1).stdout(), wanted);
     ran.assert_stderr_has("0 added, 0 removed, 1 changed; 1 breaking change");
@@ -295,7 +296,7 @@ fn files_are_compared_as_they_are_when_that_is_asked() {
     sandbox.write("b/other.yaml", deployment(1, "reg.io/web:1"));
     sandbox.run(["diff", "a", "b"]).ok();
     let ran = sandbox.run(["diff", "a", "b", "--files"]);
-    let wanted = "~ manifests/same.yaml → manifests/other.yaml\n--- a/manifests/x.yaml\n+++ b/manifests/x.yaml\n@@ -1,3 +1,4 @@\n+# said\n \
+    let wanted = "~ same.yaml → other.yaml\n--- a/x.yaml\n+++ b/x.yaml\n@@ -1,3 +1,4 @@\n+# said\n \
         apiVersion: v1\n kind: ConfigMap\n metadata:\n";
     assert_eq!(ran.assert_code(1).stdout(), wanted);
     sandbox.run(["diff", "a", "a", "--files"]).ok();
@@ -329,12 +330,52 @@ fn what_cannot_be_read_is_no_difference_but_a_failure() {
     sandbox.write("a/x.yaml", CONFIG_MAP);
     sandbox.write("b/x.yaml", format!("{CONFIG_MAP}---\na: b: c\n"));
     let ran = sandbox.run(["diff", "a", "b", "--format", "json"]);
-    assert_eq!(ran.assert_code(11).error_json()["file"], "manifests/x.yaml");
+    assert_eq!(ran.assert_code(11).error_json()["file"], "b/x.yaml");
+    let ran = sandbox.run(["diff", "a", "b"]);
+    ran.assert_code(11).assert_stderr_has("error: b/x.yaml:8: ");
     sandbox
         .run(["diff", "b", "b"])
         .ok()
-        .assert_stderr_has("not compared, the same on both sides");
+        .assert_stderr_has("b/x.yaml:8: note: not compared, the same on both sides");
     sandbox.run(["diff", "a", "b", "--files"]).assert_code(1);
+}
+
+#[test]
+fn places_are_those_of_the_sides_and_tell_apart_what_has_the_same_name() {
+    let sandbox = Sandbox::new();
+    let role = |verbs: &str| {
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: r}}\nrules:\n- {{apiGroups: [''], resources: [pods], \
+             verbs: [{verbs}]}}\n"
+        )
+    };
+    for (side, verbs) in [("a", "get"), ("b", "list")] {
+        for file in ["one.yaml", "two.yaml"] {
+            sandbox.write(format!("{side}/{file}"), role(verbs));
+        }
+        sandbox.write(format!("{side}/Makefile"), "x");
+    }
+    let ran = sandbox.run(["diff", "a", "b"]);
+    ran.assert_code(1)
+        .assert_stdout_has("  ClusterRole.rbac.authorization.k8s.io r may  (one.yaml:1)\n")
+        .assert_stdout_has("  ClusterRole.rbac.authorization.k8s.io r may  (two.yaml:1)\n")
+        .assert_stdout_has("~ ClusterRole.rbac.authorization.k8s.io r  (two.yaml:1)\n")
+        .assert_stderr_has("left out `Makefile` of `a`: ")
+        .assert_stderr_has("left out `Makefile` of `b`: ")
+        .assert_stderr_has("b/two.yaml:1: note: the new side has");
+    let value = sandbox.run(["diff", "a", "b", "--format", "json"]);
+    let value = value.assert_code(1).json();
+    assert_eq!(value["grants"][1]["newPlace"]["file"], "b/two.yaml");
+    assert_eq!(value["changes"][0]["old"]["file"], "a/one.yaml");
+    assert_eq!(
+        value["changes"][0]["old"]["bundlePath"],
+        "manifests/one.yaml"
+    );
+    // Of two files the names are enough.
+    let ran = sandbox.run(["diff", "a/one.yaml", "b/one.yaml"]);
+    ran.assert_code(1).assert_stdout_has("r  (one.yaml:1)\n");
+    // Of one, nothing needs to be told apart.
+    assert!(ran.stdout().contains(" r may\n"), "{}", ran.stdout());
 }
 
 /// Two versions of a bundle, as the README shows them.

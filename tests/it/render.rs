@@ -70,10 +70,7 @@ fn a_bundle_is_the_same_stream_wherever_it_is() {
     assert_eq!(render("1.3.0").assert_code(10).stdout(), "");
     let stdin = sandbox.bundle(["render", "-"]).stdin(WEB).run();
     assert_eq!(
-        stdin
-            .ok()
-            .stdout()
-            .replace("manifests/manifests.yaml", "manifests/web.yaml"),
+        stdin.ok().stdout().replace("# -:", "# manifests/web.yaml:"),
         RENDERED
     );
 }
@@ -165,7 +162,7 @@ fn the_order_is_data_for_machines() {
     assert_eq!(documents[1]["objects"][0]["name"], "web");
     assert_eq!(
         (&documents[1]["file"], &documents[0]["line"]),
-        (&"manifests/web.yaml".into(), &6.into())
+        (&"web/manifests/web.yaml".into(), &6.into())
     );
 }
 
@@ -228,7 +225,11 @@ fn corpus_releases_are_rendered_whole() {
             .run();
         let stream = String::from_utf8(ran.ok().stdout_bytes().to_vec()).unwrap();
         let without_places = stream.lines().map(|line| {
-            let is_place = line.starts_with("# manifests/") && line.contains(".yaml:");
+            let place = line
+                .strip_prefix("# ")
+                .and_then(|rest| rest.rsplit_once(".yaml:"));
+            let is_place = place
+                .is_some_and(|(file, line)| !file.contains(' ') && line.parse::<u32>().is_ok());
             if is_place { "" } else { line }
         });
         let found = documents([without_places.collect::<Vec<_>>().join("\n")].into_iter());
@@ -247,4 +248,35 @@ fn files(path: &Path) -> Vec<String> {
     let is_manifest = path.extension().is_some_and(|kind| kind == "yaml");
     let text = is_manifest.then(|| std::fs::read_to_string(path).unwrap());
     text.into_iter().collect()
+}
+
+#[test]
+fn what_cannot_be_ordered_is_named_by_where_it_stands() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "bare/x.yaml",
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n",
+    );
+    let ran = sandbox.run(["render", "bare"]);
+    assert!(
+        ran.ok().stdout().starts_with("---\n# x.yaml:1\n"),
+        "{}",
+        ran.stdout()
+    );
+    let value = sandbox
+        .run(["render", "bare", "--format", "json"])
+        .ok()
+        .json();
+    let document = &value["documents"][0];
+    assert_eq!(
+        (&document["file"], &document["bundlePath"]),
+        (&"bare/x.yaml".into(), &"manifests/x.yaml".into())
+    );
+    sandbox.write("bare/x.yaml", "a: b: c\n");
+    let ran = sandbox.run(["render", "bare", "--format", "json"]);
+    assert_eq!(ran.assert_code(11).error_json()["file"], "bare/x.yaml");
+    sandbox
+        .run(["render", "bare"])
+        .assert_code(11)
+        .assert_stderr_has("error: bare/x.yaml:1: ");
 }

@@ -47,6 +47,7 @@ fn compare(old: &Files, new: &Files) -> Result<Diff, manifest_bundle::Error> {
     let side = |files| Side {
         files,
         annotations: None,
+        places: None,
     };
     diff(&side(old), &side(new), &Limits::default())
 }

@@ -64,6 +64,7 @@ fn compare(old: &str, new: &str) -> Diff {
     let side = |files| Side {
         files,
         annotations: None,
+        places: None,
     };
     diff(&side(&old), &side(&new), &Limits::default()).unwrap()
 }

@@ -2,7 +2,7 @@
 
 use manifest_bundle::bundle::Files;
 use manifest_bundle::content::Spool;
-use manifest_bundle::directory::{self, ReadOptions, Source};
+use manifest_bundle::directory::{self, Origins, ReadOptions, Source};
 use manifest_bundle::escape::shown;
 use manifest_bundle::expectation::{self, Expectations};
 use manifest_bundle::metadata::Metadata;
@@ -21,6 +21,31 @@ pub(super) struct Contents {
     pub(super) files: Files,
     /// What the bundle says about itself; none for manifests that are no bundle.
     pub(super) metadata: Option<Metadata>,
+    /// Where the files stand, if they are not packed yet.
+    origins: Option<Origins>,
+}
+
+impl Contents {
+    /// Returns where a file can be opened; nothing where it is packed.
+    pub(super) fn origin_of(&self, file: &str) -> Option<String> {
+        let origin = self.origins.as_ref()?.of(file)?;
+        Some(origin.to_string_lossy().into_owned())
+    }
+
+    /// Returns where a file can be opened, or its path in the bundle.
+    pub(super) fn place_of(&self, file: &str) -> String {
+        self.origin_of(file).unwrap_or_else(|| file.to_owned())
+    }
+
+    /// Returns where a file is, seen from the source.
+    pub(super) fn within(&self, file: &str) -> String {
+        let origins = self.origins.as_ref();
+        let place = origins.and_then(|origins| origins.within(file));
+        place.map_or_else(
+            || file.to_owned(),
+            |path| path.to_string_lossy().into_owned(),
+        )
+    }
 }
 
 /// Reads a source whole: a bundle is verified, and a directory is taken as it is, whether it could be packed or not.
@@ -63,6 +88,7 @@ pub(super) async fn read(
     Ok(Contents {
         files: bundle.files,
         metadata: Some(bundle.metadata),
+        origins: None,
     })
 }
 
@@ -75,7 +101,10 @@ fn of_directory(
 ) -> Result<Contents> {
     for one in &read.left_out {
         let (path, rule) = (shown(&one.path), shown(&one.rule));
-        settings.talk.say(format!("left out `{path}`: {rule}"));
+        let place = shown(&place.to_string());
+        settings
+            .talk
+            .say(format!("left out `{path}` of `{place}`: {rule}"));
     }
     let metadata = match olm::metadata_of(&read.files, &settings.limits)? {
         Some(Err(findings)) if expectations.is_empty() => {
@@ -98,5 +127,6 @@ fn of_directory(
     Ok(Contents {
         files: read.files,
         metadata,
+        origins: Some(read.origins),
     })
 }

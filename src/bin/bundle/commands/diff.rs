@@ -3,6 +3,7 @@
 mod data;
 mod text;
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 
 use anstream::{AutoStream, ColorChoice};
@@ -10,6 +11,7 @@ use manifest_bundle::bundle;
 use manifest_bundle::diff::{self, Diff, FileChange, Side};
 use manifest_bundle::escape::shown_lines;
 use manifest_bundle::expectation::Expectations;
+use manifest_bundle::path::BundlePath;
 use manifest_bundle::reference::Location;
 use manifest_bundle::{Error, Result};
 use serde_json::Value;
@@ -78,41 +80,58 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let (Some(new), Some(old)) = (sides.pop(), sides.pop()) else {
         return Err(Error::usage("there are not two sides"));
     };
+    let sides = Sides { old, new };
+    let (old, new) = (&sides.old, &sides.new);
     let progress = settings.talk.work("comparing");
     if args.files {
         let found = diff::files(&old.files, &new.files, &settings.limits)?;
         drop(progress);
-        return Ok(of_files(args, &found, settings));
+        return Ok(of_files(args, &found, &sides, settings));
     }
-    let found = diff::diff(&side(&old), &side(&new), &settings.limits)?;
+    let (a, b) = (places(old), places(new));
+    let found = diff::diff(&side(old, &a), &side(new, &b), &settings.limits)?;
     drop(progress);
     for line in report::findings(&found.notes) {
         settings.talk.say(line);
     }
-    Ok(answer(args, found, settings))
+    Ok(answer(args, found, &sides, settings))
 }
 
 /// Takes the metadata from where they are: in a file, or in the image alone.
-fn side(contents: &Contents) -> Side<'_> {
+fn side<'a>(contents: &'a Contents, places: &'a BTreeMap<BundlePath, String>) -> Side<'a> {
     let metadata = contents.metadata.as_ref();
     Side {
         files: &contents.files,
         annotations: metadata
             .filter(|_| !bundle::has_metadata(&contents.files))
             .map(|metadata| &metadata.annotations),
+        places: Some(places),
     }
 }
 
-fn answer(args: &Args, mut found: Diff, settings: &Settings) -> Answer {
+/// Both sides.
+struct Sides {
+    old: Contents,
+    new: Contents,
+}
+
+/// Returns where the files of a side can be opened.
+fn places(contents: &Contents) -> BTreeMap<BundlePath, String> {
+    let files = contents.files.keys();
+    let place = |path: &BundlePath| (path.clone(), contents.place_of(path.as_str()));
+    files.map(place).collect()
+}
+
+fn answer(args: &Args, mut found: Diff, sides: &Sides, settings: &Settings) -> Answer {
     let (same, totals) = (found.is_empty(), totals(&found));
     if let Some(which) = args.breaking {
         narrow(&mut found, which);
     }
-    let value = data::of(args, &found, same);
+    let value = data::of(args, &found, sides, same);
     let lines = if args.breaking.is_some() {
-        text::breaking(&found)
+        text::breaking(&found, sides)
     } else {
-        text::of(args, &found)
+        text::of(args, &found, sides)
     };
     let mut answer = shown(&lines, value, settings);
     answer.code = u8::from(if args.breaking.is_some() {
@@ -138,10 +157,10 @@ fn narrow(found: &mut Diff, which: Which) {
 }
 
 /// Makes the answer about files as they are.
-fn of_files(args: &Args, found: &[FileChange], settings: &Settings) -> Answer {
+fn of_files(args: &Args, found: &[FileChange], sides: &Sides, settings: &Settings) -> Answer {
     let mut answer = shown(
-        &text::of_files(args, found),
-        data::of_files(args, found),
+        &text::of_files(args, found, sides),
+        data::of_files(args, found, sides),
         settings,
     );
     answer.code = u8::from(!found.is_empty());

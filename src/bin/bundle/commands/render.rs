@@ -13,7 +13,7 @@ use manifest_bundle::reference::Location;
 use manifest_bundle::{Error, Kind, Result};
 use serde_json::{Value, json};
 
-use super::contents;
+use super::contents::{self, Contents};
 use super::pull;
 use super::resolve::{self, ChannelArgs};
 use super::verify::tell_unchecked;
@@ -65,6 +65,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         }
     }
     let documents = order::order(&found.files, &settings.limits).map_err(|error| {
+        let error = error.located(|file| found.origin_of(file));
         match &found.metadata {
             Some(metadata) if metadata.placeholders.is_some() => {
                 error.hint("the operator fills the placeholders of this bundle; no cluster takes it before that")
@@ -82,14 +83,14 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     {
         settings.talk.warn(format!(
             "`{}` ends inside a text without a line end, and gets one",
-            document.path
+            shown(&found.place_of(document.path.as_str()))
         ));
     }
-    let mut answer = Answer::new("", plan(&documents));
+    let mut answer = Answer::new("", plan(&documents, &found));
     if let Some(directory) = &args.output_dir {
         write_directory(directory, &documents, args.force, settings)?;
         answer.text = directory.display().to_string();
-    } else if settings.format == Format::Text && !write_stream(&documents)? {
+    } else if settings.format == Format::Text && !write_stream(&documents, &found)? {
         answer.code = READER_GONE;
         return Ok(answer);
     }
@@ -132,7 +133,7 @@ fn tell(metadata: &Metadata, settings: &Settings) {
 }
 
 /// Returns the documents in their order, as data.
-fn plan(documents: &[Document]) -> Value {
+fn plan(documents: &[Document], contents: &Contents) -> Value {
     let object = |object: &Summary| {
         json!({
             "apiVersion": object.api_version(),
@@ -144,7 +145,8 @@ fn plan(documents: &[Document]) -> Value {
     };
     let document = |document: &Document| {
         json!({
-            "file": document.path.as_str(),
+            "file": contents.place_of(document.path.as_str()),
+            "bundlePath": document.path.as_str(),
             "line": document.line,
             "phase": document.phase.name(),
             "objects": document.objects.iter().map(object).collect::<Vec<_>>(),
@@ -157,12 +159,15 @@ fn plan(documents: &[Document]) -> Value {
 const READER_GONE: u8 = 141;
 
 /// Writes all documents to stdout, each with a comment that says where it stands; tells whether somebody read them all.
-fn write_stream(documents: &[Document]) -> Result<bool> {
+fn write_stream(documents: &[Document], contents: &Contents) -> Result<bool> {
     let is_terminal = io::stdout().is_terminal();
     let mut out = BufWriter::new(io::stdout().lock());
     let written = documents
         .iter()
-        .try_for_each(|document| write_document(document, is_terminal, &mut out))
+        .try_for_each(|document| {
+            let file = contents.within(document.path.as_str());
+            write_document(document, &file, is_terminal, &mut out)
+        })
         .and_then(|()| out.flush());
     match written {
         Ok(()) => Ok(true),
@@ -173,8 +178,13 @@ fn write_stream(documents: &[Document]) -> Result<bool> {
     }
 }
 
-fn write_document(document: &Document, is_terminal: bool, out: &mut impl Write) -> io::Result<()> {
-    let place = format!("{}:{}", document.path, document.line);
+fn write_document(
+    document: &Document,
+    file: &str,
+    is_terminal: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let place = format!("{file}:{}", document.line);
     writeln!(out, "---\n# {}", shown(&place))?;
     if is_terminal {
         // What a person looks at must not move the cursor or turn the text around.

@@ -7,15 +7,16 @@ use manifest_bundle::diff::{
 use manifest_bundle::path::BundlePath;
 use serde_json::{Map, Value, json};
 
-use super::Args;
+use super::{Args, Sides};
+use crate::commands::contents::Contents;
 
 /// Returns the whole comparison, or what of it breaks somebody; `same` tells whether nothing differs at all.
-pub(super) fn of(args: &Args, found: &Diff, same: bool) -> Value {
+pub(super) fn of(args: &Args, found: &Diff, sides: &Sides, same: bool) -> Value {
     let is_whole = args.breaking.is_none();
     let changes: Vec<Value> = found
         .changes
         .iter()
-        .map(|one| change(one, is_whole))
+        .map(|one| change(one, sides, is_whole))
         .collect();
     let mut value = json!({
         "old": args.old.to_string(),
@@ -26,13 +27,13 @@ pub(super) fn of(args: &Args, found: &Diff, same: bool) -> Value {
         "notes": found.notes.iter().map(crate::report::finding).collect::<Vec<_>>(),
     });
     if let Some(members) = value.as_object_mut().filter(|_| is_whole) {
-        members.extend(summaries(found));
+        members.extend(summaries(found, sides));
     }
     value
 }
 
 /// Returns what is said beside the changes.
-fn summaries(found: &Diff) -> Map<String, Value> {
+fn summaries(found: &Diff, sides: &Sides) -> Map<String, Value> {
     let metadata = found.metadata.iter();
     let metadata = metadata.map(|m| json!({ "key": m.key, "old": m.old, "new": m.new }));
     let grants = found.grants.iter().map(|one| {
@@ -40,6 +41,8 @@ fn summaries(found: &Diff) -> Map<String, Value> {
             "kind": one.role.kind,
             "namespace": one.role.namespace,
             "name": one.role.name,
+            "oldPlace": placed(&one.places[0], &sides.old),
+            "newPlace": placed(&one.places[1], &sides.new),
             "gained": one.gained.iter().map(grant).collect::<Vec<_>>(),
             "lost": one.lost.iter().map(grant).collect::<Vec<_>>(),
             "tooLarge": one.is_too_large,
@@ -65,12 +68,16 @@ fn images(all: &[NamedImage]) -> Vec<Value> {
 }
 
 /// Returns the comparison of files as they are.
-pub(super) fn of_files(args: &Args, found: &[FileChange]) -> Value {
+pub(super) fn of_files(args: &Args, found: &[FileChange], sides: &Sides) -> Value {
+    let place = |path: &Option<BundlePath>, side: &Contents| {
+        let path = path.as_ref();
+        path.map(|path| side.place_of(path.as_str()))
+    };
     let file = |one: &FileChange| {
         json!({
             "change": word(one),
-            "old": one.old.as_ref().map(BundlePath::as_str),
-            "new": one.new.as_ref().map(BundlePath::as_str),
+            "old": place(&one.old, &sides.old),
+            "new": place(&one.new, &sides.new),
             "binary": one.is_binary,
             "hunks": one.hunks.iter().map(hunk).collect::<Vec<_>>(),
         })
@@ -124,7 +131,7 @@ fn versions(all: &[CrdVersion]) -> Vec<Value> {
     all.iter().map(version).collect()
 }
 
-fn change(change: &Change, is_whole: bool) -> Value {
+fn change(change: &Change, sides: &Sides, is_whole: bool) -> Value {
     let object = match &change.subject {
         Subject::Object(id) => Some(id),
         Subject::Document(..) | Subject::File(_) => None,
@@ -140,8 +147,8 @@ fn change(change: &Change, is_whole: bool) -> Value {
         "kind": object.map(|id| &id.kind),
         "namespace": object.and_then(|id| id.namespace.as_ref()),
         "name": object.map(|id| &id.name),
-        "old": change.old.as_ref().map(place),
-        "new": change.new.as_ref().map(place),
+        "old": placed(&change.old, &sides.old),
+        "new": placed(&change.new, &sides.new),
         "breaking": change.breaking.iter().map(breaking).collect::<Vec<_>>(),
     });
     if let Some(members) = value.as_object_mut().filter(|_| is_whole) {
@@ -151,12 +158,14 @@ fn change(change: &Change, is_whole: bool) -> Value {
     value
 }
 
-fn place(place: &Place) -> Value {
-    json!({
+fn placed(place: &Option<Place>, side: &Contents) -> Option<Value> {
+    let place = place.as_ref()?;
+    Some(json!({
         "apiVersion": place.api_version,
-        "file": place.file.as_str(),
+        "file": side.place_of(place.file.as_str()),
+        "bundlePath": place.file.as_str(),
         "line": (place.line > 0).then_some(place.line),
-    })
+    }))
 }
 
 fn field(field: &Field) -> Value {

@@ -10,9 +10,11 @@ use manifest_bundle::diff::{
 use manifest_bundle::escape::shown;
 use manifest_bundle::images::Grade;
 use manifest_bundle::path::BundlePath;
+use manifest_bundle::reference::Location;
 use serde_json::Value;
 
-use super::Args;
+use super::{Args, Sides};
+use crate::commands::contents::Contents;
 use crate::output::yaml;
 
 /// How many lines of a value are shown.
@@ -22,7 +24,7 @@ const LINES: usize = 20;
 const DIFFERENT_LINES: usize = 100;
 
 /// Shows everything.
-pub(super) fn of(args: &Args, found: &Diff) -> Vec<String> {
+pub(super) fn of(args: &Args, found: &Diff, sides: &Sides) -> Vec<String> {
     if found.is_empty() {
         return Vec::new();
     }
@@ -46,7 +48,9 @@ pub(super) fn of(args: &Args, found: &Diff) -> Vec<String> {
         lines.extend(found.images_added.iter().map(|one| image('+', one)));
     }
     for one in &found.grants {
-        lines.push(format!("  {} may", shown(&one.role.to_string())));
+        let alike = found.grants.iter().filter(|other| other.role == one.role);
+        let place = distinction(alike.count(), &one.places, sides);
+        lines.push(format!("  {} may{place}", shown(&one.role.to_string())));
         if one.is_too_large {
             lines.push("~   too many things to list here".to_owned());
         }
@@ -62,7 +66,9 @@ pub(super) fn of(args: &Args, found: &Diff) -> Vec<String> {
         );
     }
     for one in &found.crds {
-        lines.push(format!("  versions of {}", shown(&one.name)));
+        let alike = found.crds.iter().filter(|other| other.name == one.name);
+        let place = distinction(alike.count(), &one.places, sides);
+        lines.push(format!("  versions of {}{place}", shown(&one.name)));
         let gone = |these: &[CrdVersion], those: &[CrdVersion], mark: char| -> Vec<String> {
             let differing = these.iter().filter(|version| !those.contains(version));
             differing
@@ -73,7 +79,7 @@ pub(super) fn of(args: &Args, found: &Diff) -> Vec<String> {
         lines.extend(gone(&one.new, &one.old, '+'));
     }
     for change in &found.changes {
-        lines.push(heading(change));
+        lines.push(heading(change, sides));
         lines.extend(broken(&change.breaking));
         for field in &change.fields {
             lines.extend(of_field(field));
@@ -92,28 +98,39 @@ fn image(mark: char, image: &NamedImage) -> String {
 }
 
 /// Shows breaking changes only.
-pub(super) fn breaking(found: &Diff) -> Vec<String> {
+pub(super) fn breaking(found: &Diff, sides: &Sides) -> Vec<String> {
     let mut lines = Vec::new();
     for change in &found.changes {
-        lines.push(heading(change));
+        lines.push(heading(change, sides));
         lines.extend(broken(&change.breaking));
     }
     lines
 }
 
 /// Shows files as they are: one line for each that only one side has or that was moved, else the lines that differ.
-pub(super) fn of_files(args: &Args, found: &[FileChange]) -> Vec<String> {
+pub(super) fn of_files(args: &Args, found: &[FileChange], sides: &Sides) -> Vec<String> {
     let mut lines = Vec::new();
     for file in found {
-        let path = |side: &Option<BundlePath>| side.as_ref().map(|path| shown(path.as_str()));
-        match (path(&file.old), path(&file.new)) {
-            (Some(old), Some(new)) if old != new => lines.push(format!("~ {old} → {new}")),
+        let path = |path: &Option<BundlePath>, side: &Contents| {
+            let path = path.as_ref();
+            path.map(|path| shown(&side.within(path.as_str())))
+        };
+        // What a directory has can be opened by this; of what is packed it is said where it comes from.
+        let whole = |path: &Option<BundlePath>, side: &Contents, location: &Location| {
+            let path = path.as_ref().map(BundlePath::as_str).unwrap_or_default();
+            let origin = side.origin_of(path);
+            shown(&origin.unwrap_or_else(|| format!("{location}/{path}")))
+        };
+        match (path(&file.old, &sides.old), path(&file.new, &sides.new)) {
+            (Some(old), Some(new)) if file.old != file.new => {
+                lines.push(format!("~ {old} → {new}"));
+            }
             (Some(path), Some(_)) if file.hunks.is_empty() => {
                 lines.push(format!("~ {path}: no text, and it differs"));
             }
-            (Some(path), Some(_)) => {
-                lines.push(format!("--- {}/{path}", args.old));
-                lines.push(format!("+++ {}/{path}", args.new));
+            (Some(_), Some(_)) => {
+                lines.push(format!("--- {}", whole(&file.old, &sides.old, &args.old)));
+                lines.push(format!("+++ {}", whole(&file.new, &sides.new, &args.new)));
             }
             (Some(path), None) => lines.push(format!("- {path}")),
             (None, path) => lines.push(format!("+ {}", path.unwrap_or_default())),
@@ -200,30 +217,56 @@ fn sentence(one: &Breaking) -> String {
     format!("{doubt}{place}{} [{}]", one.message, one.rule)
 }
 
-fn heading(change: &Change) -> String {
+fn heading(change: &Change, sides: &Sides) -> String {
+    let side = match change.new {
+        Some(_) => &sides.new,
+        None => &sides.old,
+    };
+    let file = |file: &BundlePath| shown(&side.within(file.as_str()));
     let name = match &change.subject {
         Subject::Object(id) => shown(&id.to_string()),
-        Subject::Document(file, place) => format!(
-            "document {} in {}",
-            place.saturating_add(1),
-            shown(file.as_str())
-        ),
-        Subject::File(file) => format!("file {}", shown(file.as_str())),
+        Subject::Document(path, place) => {
+            format!("document {} in {}", place.saturating_add(1), file(path))
+        }
+        Subject::File(path) => format!("file {}", file(path)),
     };
-    let place = |place: &Place| match place.line {
-        0 => shown(place.file.as_str()),
-        line => format!("{}:{line}", shown(place.file.as_str())),
-    };
-    let (mark, place) = match (&change.old, &change.new) {
-        (Some(old), Some(new)) if old.file == new.file && old.line == new.line => ('~', place(new)),
-        (Some(old), Some(new)) => ('~', format!("{} → {}", place(old), place(new))),
-        (Some(old), None) => ('-', place(old)),
-        (None, Some(new)) => ('+', place(new)),
-        (None, None) => ('~', String::new()),
+    let mark = match (&change.old, &change.new) {
+        (Some(_), None) => '-',
+        (None, Some(_)) => '+',
+        _ => '~',
     };
     match &change.subject {
         Subject::File(_) => format!("{mark} {name}"),
-        _ => format!("{mark} {name}  ({place})"),
+        _ => format!(
+            "{mark} {name}  ({})",
+            placed([&change.old, &change.new], sides)
+        ),
+    }
+}
+
+/// Says where something is, seen from each side; once where that is the same.
+fn placed([old, new]: [&Option<Place>; 2], sides: &Sides) -> String {
+    let place = |place: &Place, side: &Contents| {
+        let file = shown(&side.within(place.file.as_str()));
+        match place.line {
+            0 => file,
+            line => format!("{file}:{line}"),
+        }
+    };
+    let old = old.as_ref().map(|old| place(old, &sides.old));
+    let new = new.as_ref().map(|new| place(new, &sides.new));
+    match (old, new) {
+        (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
+        (old, new) => new.or(old).unwrap_or_default(),
+    }
+}
+
+/// Says where something is, if there are several of its name.
+fn distinction(count: usize, [old, new]: &[Option<Place>; 2], sides: &Sides) -> String {
+    if count > 1 {
+        format!("  ({})", placed([old, new], sides))
+    } else {
+        String::new()
     }
 }
 
