@@ -148,6 +148,13 @@ fn an_operator_is_given_the_newest_bundle_that_it_can_run() {
             .chain(channel),
     );
     assert_eq!(inspected.ok().json()["version"], "3.10.0");
+    let inspected = sandbox.run(
+        ["inspect", &repository, "--format", "json"]
+            .into_iter()
+            .chain(channel)
+            .chain(OPERATOR),
+    );
+    assert_eq!(inspected.ok().json()["digest"], fits);
     let none = [
         "pull",
         &repository,

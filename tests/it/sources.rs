@@ -83,6 +83,74 @@ fn validate_takes_the_flags_for_what_the_bundle_would_say() {
         .assert_stdout_has("hint: add --version V, or write it into");
 }
 
+#[test]
+fn a_directory_that_cannot_be_packed_is_inspected_as_far_as_it_can_be_read() {
+    let sandbox = Sandbox::new();
+    bare_dir(sandbox.path("bare"));
+    bundle_dir(sandbox.path("broken"), "ed", "0.22.0", None);
+    sandbox.write("broken/manifests/roles.yaml", BROKEN);
+    bundle_dir(sandbox.path("right"), "ed", "0.22.0", None);
+    let right = sandbox.run(["inspect", "right", "--format", "json"]);
+    let keys = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    for (source, flags, package, why) in [
+        ("bare", &[][..], None, "metadata-missing"),
+        (
+            "bare",
+            &["--package", "ed"],
+            Some("ed"),
+            "metadata-required",
+        ),
+        ("broken", &[], Some("ed"), "roles.yaml"),
+    ] {
+        let call = [&["inspect", source, "--format", "json"], flags].concat();
+        let ran = sandbox.run(&call);
+        let value = ran.ok().json();
+        assert_eq!(value["package"].as_str(), package, "{ran}");
+        assert!(value["digest"].is_null(), "{ran}");
+        assert!(!value["objects"].as_array().unwrap().is_empty(), "{ran}");
+        assert!(!value["files"].as_array().unwrap().is_empty(), "{ran}");
+        assert_eq!(keys(&value), keys(&right.ok().json()), "{ran}");
+        ran.assert_stderr_has(&format!("`{source}` is no bundle yet: "))
+            .assert_stderr_has(why)
+            .assert_stderr_has("`bundle validate`");
+        let ran = sandbox.run([&["inspect", source], flags].concat());
+        ran.ok().assert_stdout_has("reference: none");
+        // What is expected of a bundle does not hold for what is none.
+        let expected = [&call[..], &["--kubernetes-version", "1.30"]].concat();
+        sandbox.run(expected).assert_code(11);
+    }
+    // A call that contradicts the file is wrong all the same.
+    let ran = sandbox.run(["inspect", "broken", "--package", "other"]);
+    ran.assert_code(2);
+}
+
+#[test]
+fn what_is_packed_is_inspected_with_expectations() {
+    let sandbox = Sandbox::new();
+    bundle_dir(sandbox.path("in"), "ed", "0.22.0", None);
+    sandbox.run(["pack", "in", "-o", "ed.tar"]).ok();
+    for (flags, code) in [
+        (&["--package", "ed", "--version", "0.22.0"][..], 0),
+        (&["--package", "other"], 10),
+        (&["--version", "0.22.1"], 10),
+        (&["--operator-id", "o"], 10),
+        (&["--operator-id", "o", "--allow-unbound"], 0),
+        (&["--min-operator-version", "1.0.0"], 2),
+    ] {
+        let more = if code == 10 {
+            &["--metadata-only"][..]
+        } else {
+            &[]
+        };
+        for more in [&[][..], more] {
+            let ran = sandbox.run([&["inspect", "ed.tar"], flags, more].concat());
+            ran.assert_code(code);
+        }
+    }
+}
+
 const BROKEN: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels: {}\n";
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, ValueEnum};
+use manifest_bundle::Kind;
 use manifest_bundle::expectation::Expectations;
 use manifest_bundle::invalid::Invalid;
 use manifest_bundle::limits::{Ceiling, Limits};
@@ -305,6 +306,13 @@ pub(crate) struct ExpectationArgs {
     /// The operator that will apply it: it must be meant for this one
     #[arg(long, value_name = "ID", value_parser = word::<OperatorId>, help_heading = "Expectations")]
     operator_id: Option<OperatorId>,
+    #[command(flatten)]
+    running: RunningArgs,
+}
+
+/// Where the bundle must be able to run.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunningArgs {
     /// The version of that operator: it must not ask for a later one
     #[arg(long, value_name = "VERSION", value_parser = spelled, help_heading = "Expectations")]
     operator_version: Option<Spelled>,
@@ -326,17 +334,27 @@ impl ExpectationArgs {
                 tell_of_v(talk, "--version", word);
             }
         }
+        Expectations {
+            package: self.package.clone(),
+            version: self.version.clone(),
+            operator_id: self.operator_id.clone(),
+            ..self.running.expectations(talk)
+        }
+    }
+}
+
+impl RunningArgs {
+    /// Returns the expectations, and says what was read otherwise than it was written.
+    pub(crate) fn expectations(&self, talk: &Talk) -> Expectations {
         tell_of_versions(
             talk,
             [("--operator-version", self.operator_version.as_ref())],
         );
         Expectations {
-            package: self.package.clone(),
-            version: self.version.clone(),
-            operator_id: self.operator_id.clone(),
             operator_version: version_of(self.operator_version.as_ref()),
             kubernetes_version: self.kubernetes_version,
             allow_unbound: self.allow_unbound,
+            ..Expectations::default()
         }
     }
 }
@@ -407,6 +425,22 @@ impl IdentityArgs {
             placeholders: self.placeholders,
             annotations,
         })
+    }
+
+    /// Takes out what is an expectation of a bundle that is packed already: package, version and operator.
+    pub(crate) fn take_expectations(
+        &mut self,
+        expected: &mut Expectations,
+        talk: &Talk,
+    ) -> manifest_bundle::Result<()> {
+        self.tell(talk);
+        if let Some(version) = self.version.take() {
+            let requirement = version.version.to_string().parse();
+            expected.version = Some(requirement.map_err(|i: Invalid| i.of_kind(Kind::Usage))?);
+        }
+        expected.package = self.package.take().or(expected.package.take());
+        expected.operator_id = self.operator_id.take().or(expected.operator_id.take());
+        Ok(())
     }
 
     /// Tells whether nothing was given.

@@ -1,9 +1,12 @@
 //! `bundle inspect`: what a bundle is and what is in it.
 
+mod unpacked;
+
 use std::num::NonZeroUsize;
 
+use manifest_bundle::bundle::Files;
 use manifest_bundle::escape::shown;
-use manifest_bundle::expectation::Expectations;
+use manifest_bundle::expectation::{self, Expectations};
 use manifest_bundle::image;
 use manifest_bundle::images::{LOCK, Lock};
 use manifest_bundle::limits::{Ceiling, Limits};
@@ -11,23 +14,28 @@ use manifest_bundle::metadata::{Metadata, key};
 use manifest_bundle::objects::Summary;
 use manifest_bundle::oci::{Manifest, ManifestBlob};
 use manifest_bundle::ops::load::{self, Asked, Loaded};
+use manifest_bundle::ops::open::{self, Place};
 use manifest_bundle::reference::Location;
 use manifest_bundle::validate::{self, Options};
-use manifest_bundle::{Error, Result};
+use manifest_bundle::{Error, Kind, Result};
 use serde_json::{Value, json};
 
 use super::lock::pins;
 use super::record::Record;
 use super::resolve::{self, ChannelArgs};
 use super::source::{self, Opened, PackArgs};
-use crate::args::{AccessArgs, TransferArgs, word};
+use crate::args::{AccessArgs, RunningArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
 
 /// Show what a bundle is and what is in it
+///
+/// A directory that cannot be packed is shown as far as it can be read. Of a bundle that is packed already, --package,
+/// --version and --operator-id are expectations, as `pull` has them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   bundle inspect ghcr.io/team/etcd:3.5.0
+  bundle inspect ghcr.io/team/etcd --channel stable --operator-id etcd-manager
   bundle inspect etcd.tar --format json")]
 pub(crate) struct Args {
     /// A directory, an archive, oci:DIR[:NAME], a registry reference, or `-`
@@ -41,6 +49,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     channel: ChannelArgs,
     #[command(flatten)]
+    running: RunningArgs,
+    #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
     pub(crate) transfer: TransferArgs,
@@ -48,12 +58,37 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
-    let any = Expectations::default();
-    let source = resolve::pin(&args.source, &args.channel, &any, &reach, settings).await?;
-    let opened = source::open(&source, &args.pack, &reach, settings).await?;
+    let mut pack = args.pack.clone();
+    let mut expected = args.running.expectations(&settings.talk);
+    if args.channel.channel.is_some() {
+        pack.identity
+            .take_expectations(&mut expected, &settings.talk)?;
+    }
+    let source = resolve::pin(&args.source, &args.channel, &expected, &reach, settings).await?;
+    let opened = if matches!(source, Location::Stream) {
+        source::open(&source, &pack, &reach, settings).await?
+    } else {
+        let place = open::open(&source, &reach).await?;
+        if let Place::Directory(path) = &place {
+            match source::open_place(place.clone(), &source, &pack, settings) {
+                // What is no bundle yet is looked at all the same, unless something is expected of it.
+                Err(error)
+                    if matches!(error.kind(), Kind::Invalid | Kind::Unsafe)
+                        && expected.is_empty() =>
+                {
+                    return unpacked::show(path, &error, &pack, args.metadata_only, settings);
+                }
+                opened => opened?,
+            }
+        } else {
+            pack.identity
+                .take_expectations(&mut expected, &settings.talk)?;
+            source::open_place(place, &source, &pack, settings)?
+        }
+    };
     if args.metadata_only {
         let manifest = opened.manifest(&reach).await?;
-        return from_manifest(&opened, &manifest);
+        return from_manifest(&opened, &manifest, &expected);
     }
     let loaded = load::verify(
         opened.store.as_ref(),
@@ -62,6 +97,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         &reach,
     )
     .await?;
+    require(&loaded.unpacked.bundle.metadata, &expected, &opened)?;
     let threads = NonZeroUsize::new(settings.threads).unwrap_or(NonZeroUsize::MIN);
     let options = Options {
         needs_metadata: true,
@@ -79,6 +115,12 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     whole(&record, &loaded, &report.objects, &settings.limits)
 }
 
+/// Refuses a bundle that is not what is expected; with whatever tag it has it may be looked at.
+fn require(metadata: &Metadata, expected: &Expectations, opened: &Opened) -> Result<()> {
+    expectation::require(&expectation::check(metadata, None, expected))
+        .map_err(|error| error.at(opened.store.place()))
+}
+
 fn record(opened: &Opened, manifest: &ManifestBlob, metadata: &Metadata) -> Record {
     let mut record = Record::of_store(
         opened.store.as_ref(),
@@ -91,7 +133,11 @@ fn record(opened: &Opened, manifest: &ManifestBlob, metadata: &Metadata) -> Reco
 }
 
 /// Shows what the manifest alone says.
-fn from_manifest(opened: &Opened, manifest: &ManifestBlob) -> Result<Answer> {
+fn from_manifest(
+    opened: &Opened,
+    manifest: &ManifestBlob,
+    expected: &Expectations,
+) -> Result<Answer> {
     let place = opened.store.place();
     let oci = image::manifest_of(manifest).map_err(|error| error.at(&place))?;
     let copies = image::identify(oci, None).map_err(|error| error.at(&place))?;
@@ -102,6 +148,7 @@ fn from_manifest(opened: &Opened, manifest: &ManifestBlob) -> Result<Answer> {
                 .at(format_args!("{place}: annotations of the manifest"))
                 .hint("leave out --metadata-only: the bundle itself may say more")
         })?;
+    require(&metadata, expected, opened)?;
     let record = record(opened, manifest, &metadata);
     let mut text = identity(&record, &metadata);
     text.extend(parts(manifest, oci));
@@ -151,40 +198,20 @@ fn whole(record: &Record, loaded: &Loaded, objects: &[Summary], limits: &Limits)
             show(&difference.annotation)
         ));
     }
-    let lock = lock(loaded, limits);
+    let lock = lock(&loaded.unpacked.bundle.files, limits);
     text.extend(locked(lock.as_ref()));
     text.push(format!("objects: {}", objects.len()));
     text.extend(table(objects));
     let mut value = record.value();
-    let objects: Vec<Value> = objects
-        .iter()
-        .map(|object| {
-            json!({
-                "apiVersion": object.api_version(),
-                "kind": object.id.kind,
-                "namespace": object.id.namespace,
-                "name": object.id.name,
-                "file": object.file.as_str(),
-                "line": object.line,
-            })
-        })
-        .collect();
     let differences: Vec<Value> = differences
         .iter()
         .map(|d| json!({ "key": d.key, "file": d.file, "label": d.label, "annotation": d.annotation }))
         .collect();
-    let files: Vec<Value> = loaded
-        .unpacked
-        .bundle
-        .files
-        .iter()
-        .map(|(path, content)| json!({ "path": path.as_str(), "size": content.len() }))
-        .collect();
     let more = json!({
         "annotations": metadata.annotations,
         "parts": parts_value(oci),
-        "files": files,
-        "objects": objects,
+        "files": files_value(&loaded.unpacked.bundle.files),
+        "objects": objects_value(objects),
         "differences": differences,
         "images": lock.as_ref().and_then(|lock| lock.as_ref().ok()).map(pins),
     });
@@ -192,9 +219,29 @@ fn whole(record: &Record, loaded: &Loaded, objects: &[Summary], limits: &Limits)
     Ok(Answer::new(text.join("\n"), value))
 }
 
+fn objects_value(objects: &[Summary]) -> Value {
+    let object = |object: &Summary| {
+        json!({
+            "apiVersion": object.api_version(),
+            "kind": object.id.kind,
+            "namespace": object.id.namespace,
+            "name": object.id.name,
+            "file": object.file.as_str(),
+            "line": object.line,
+        })
+    };
+    objects.iter().map(object).collect()
+}
+
+fn files_value(files: &Files) -> Value {
+    files
+        .iter()
+        .map(|(path, content)| json!({ "path": path.as_str(), "size": content.len() }))
+        .collect()
+}
+
 /// Reads the lock of images, if the bundle has one; the error says why it is none.
-fn lock(loaded: &Loaded, limits: &Limits) -> Option<std::result::Result<Lock, String>> {
-    let files = &loaded.unpacked.bundle.files;
+fn lock(files: &Files, limits: &Limits) -> Option<std::result::Result<Lock, String>> {
     let (_, content) = files.iter().find(|(path, _)| path.as_str() == LOCK)?;
     if content.len() > limits[Ceiling::Yaml] {
         return Some(Err("it is larger than the ceiling `yaml`".to_owned()));

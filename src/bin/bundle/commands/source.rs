@@ -177,6 +177,16 @@ pub(super) async fn open(
         Location::Stream => return open_stream(args, reach, settings),
         other => open::open(other, reach).await?,
     };
+    open_place(place, location, args, settings)
+}
+
+/// Opens a place as a store, of which `location` is the name.
+pub(super) fn open_place(
+    place: Place,
+    location: &Location,
+    args: &PackArgs,
+    settings: &Settings,
+) -> Result<Opened> {
     match place {
         Place::Directory(path) => packed_as_store(
             pack_directory(&path, args, settings)?,
