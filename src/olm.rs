@@ -2,6 +2,8 @@
 //!
 //! Nothing is guessed: what neither of the two says is not known. OLM's own keys are kept as they are.
 
+use std::collections::BTreeSet;
+
 use crate::bundle::{Files, MANIFESTS, METADATA};
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -402,6 +404,20 @@ pub fn complete(
             ),
         }
         add(key::CHANNELS, list);
+    } else if let (Some(theirs), Some(list)) = (get(key::CHANNELS), get(ours::CHANNELS))
+        && !is_same_list(theirs, list)
+    {
+        let message = format!(
+            "OLM's channels stay as they are, `{}`, and `{}` is `{}`",
+            shown(theirs),
+            ours::CHANNELS,
+            shown(list)
+        );
+        findings.push(
+            Finding::warning("metadata-channels", message)
+                .at(FILE, line(key::CHANNELS))
+                .hint(format!("change `{}` too, or leave it out", key::CHANNELS)),
+        );
     }
     let disagree = |code, key: &'static str, wanted: Option<String>, what: &str| {
         let found = get(key)?;
@@ -431,6 +447,14 @@ pub fn complete(
             .push(Finding::error("metadata-mediatype", message).at(FILE, line(ours::MEDIATYPE)));
     }
     (added, findings)
+}
+
+/// Tells whether two lists name the same channels.
+fn is_same_list(a: &str, b: &str) -> bool {
+    let names = |list: &str| -> BTreeSet<String> {
+        list.split(',').map(|name| name.trim().to_owned()).collect()
+    };
+    names(a) == names(b)
 }
 
 #[cfg(test)]

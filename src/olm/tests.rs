@@ -166,6 +166,28 @@ fn what_is_missing_twice_or_wrong_has_a_code() {
 }
 
 #[test]
+fn channels_that_the_call_names_do_not_change_olm_s_and_that_is_said() {
+    let text = csv("x.v1.2.3", "  version: 1.2.3\n");
+    let all = files(&[("manifests/a.yaml", &text)]);
+    for (theirs, ours, is_same) in [
+        ("alpha", "stable", false),
+        ("alpha, beta", "beta,alpha", true),
+    ] {
+        let annotations = keys(&[
+            (key::PACKAGE, "etcd"),
+            (key::CHANNELS, theirs),
+            (ours::CHANNELS, ours),
+        ]);
+        let said = read(&all, &annotations, &|_| 0, &Limits::default()).unwrap();
+        let (added, findings) = complete(&annotations, &|_| 0, said);
+        assert!(!added.contains_key(key::CHANNELS));
+        let wanted: &[&str] = if is_same { &[] } else { &["metadata-channels"] };
+        assert_eq!(codes(&findings), wanted);
+        assert!(is_same || findings[0].message.contains("`alpha`"));
+    }
+}
+
+#[test]
 fn each_of_the_two_completes_the_other_and_contradicts_it_nowhere() {
     let text = csv("x.v1.2.3", "  version: 1.2.3\n  minKubeVersion: 1.20.0\n");
     let all = files(&[("manifests/a.yaml", &text)]);
