@@ -8,6 +8,16 @@ use crate::version::KubernetesVersion;
 /// When the table was last compared with its sources, and the newest release that they speak of.
 pub const AS_OF: &str = "2026-12, up to Kubernetes 1.34";
 
+/// The newest release that the table speaks of.
+pub const NEWEST: KubernetesVersion = KubernetesVersion::release(1, NEWEST_MINOR);
+
+const NEWEST_MINOR: u64 = 34;
+
+/// The newest release that nobody supports any more: what it does not serve, no cluster that is kept up serves.
+///
+/// Kubernetes supports three releases; one more is for those who are late.
+pub const UNSUPPORTED: KubernetesVersion = KubernetesVersion::release(1, NEWEST_MINOR - 4);
+
 /// An API version of a kind that is removed in some release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemovedApi {
@@ -37,6 +47,16 @@ pub fn removed_api(api_version: &str, kind: &str) -> Option<&'static RemovedApi>
     REMOVED_APIS
         .iter()
         .find(|api| api.kind == kind && api.api_version == api_version)
+}
+
+/// Returns the first release that serves an API, if it took the place of one that is removed.
+pub fn served_since(api_version: &str, kind: &str) -> Option<KubernetesVersion> {
+    REMOVED_APIS
+        .iter()
+        .filter(|api| api.kind == kind)
+        .filter_map(|api| api.replacement)
+        .find(|new| new.api_version == api_version)
+        .map(|new| new.since)
 }
 
 /// Makes a row from minor versions of Kubernetes 1.
@@ -184,7 +204,12 @@ mod tests {
                     None,
                     "{api:?}"
                 );
+                let since = served_since(replacement.api_version, api.kind);
+                assert_eq!(since, Some(replacement.since), "{api:?}");
+                assert!(replacement.since <= NEWEST, "{api:?}");
             }
         }
+        assert!(AS_OF.ends_with(&format!("Kubernetes {}", NEWEST.short())));
+        assert_eq!(served_since("apps/v2", "Deployment"), None);
     }
 }

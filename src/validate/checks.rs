@@ -8,8 +8,9 @@ use crate::path::BundlePath;
 use super::context::Context;
 use super::files::File;
 use super::{
-    Whole, credentials, custom, duplicates, faults, identity, images, kustomize, layout, links,
-    lock, object_sizes, removed, selectors, sizes, strings, template, versions,
+    Whole, credentials, custom, duplicates, faults, identity, images, kustomize, labels, layout,
+    links, lock, names, object_sizes, removed, selectors, served, sizes, strings, template,
+    versions,
 };
 
 /// What a check is about, which decides what `pack` makes of its errors.
@@ -145,6 +146,8 @@ pub const CHECKS: &[Check] = &[
     row("not-object", Family::Object, Run::Other(identity::not_object), "Something in a file is no Kubernetes object."),
     row("object-incomplete", Family::Object, Run::Other(identity::incomplete), "An object lacks its apiVersion, kind or name."),
     row("object-identity", Family::Object, Run::Object(identity::identity), "An apiVersion, kind, name or namespace is malformed."),
+    row("object-name", Family::Object, Run::Object(names::name), "A name is none for the kind of its object."),
+    row("object-label", Family::Object, Run::Object(labels::labels), "A label, or the key of an annotation, is malformed."),
     row("object-generate-name", Family::Object, Run::Object(identity::generated_name), "The name of an object is made up when it is created."),
     row("object-duplicate", Family::Object, Run::Whole(duplicates::duplicates), "Two objects are the same object."),
     row("too-many-objects", Family::Object, Run::Whole(duplicates::too_many), "A bundle has more objects than its ceiling."),
@@ -152,6 +155,8 @@ pub const CHECKS: &[Check] = &[
     row("unquoted", Family::Object, Run::Object(strings::unquoted), "A word or number without quotes stands where a string must be."),
     row("api-removed", Family::Object, Run::Object(removed::removed), "An object has an API version that a cluster does not serve."),
     row("api-deprecated", Family::Object, Run::Object(removed::deprecated), "An object has an API version that a later cluster does not serve."),
+    row("api-not-served", Family::Object, Run::Object(served::served), "An API of Kubernetes has a version or kind that a cluster does not serve yet, or that is not known."),
+    row("kubernetes-version", Family::Object, Run::Whole(served::knowledge), "The version of the cluster is later than those that are known."),
     row("selector-mismatch", Family::Object, Run::Object(selectors::own_pods), "A workload does not select its own pods."),
     row("selector-nothing", Family::Object, Run::Whole(links::selections), "A selector matches no pod of the bundle."),
     row("service-not-found", Family::Object, Run::Whole(links::services), "An object names a Service that is not in the bundle."),

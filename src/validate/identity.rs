@@ -139,7 +139,7 @@ pub(super) fn generated_name(
 }
 
 /// A DNS-1123 label.
-fn is_label(text: &str) -> bool {
+pub(super) fn is_label(text: &str) -> bool {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     !text.is_empty()
         && text.len() <= 63
@@ -149,7 +149,7 @@ fn is_label(text: &str) -> bool {
 }
 
 /// A DNS-1123 subdomain.
-fn is_subdomain(text: &str) -> bool {
+pub(super) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 

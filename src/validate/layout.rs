@@ -56,17 +56,23 @@ pub(super) fn nested(context: &Context<'_>, findings: &mut Vec<Finding>) {
         } else {
             format!("{files} files")
         };
-        let like = if directory == "templates" {
-            ", and looks like the templates of a Helm chart"
+        let (like, hint) = if directory == "templates" {
+            (
+                ", and looks like the templates of a Helm chart",
+                "pack what `helm template` writes",
+            )
         } else {
-            ""
+            (
+                "",
+                "`--flatten` joins the names with `-`; the mediatype `kustomize` may have sub-directories",
+            )
         };
         let message =
             format!("`{MANIFESTS}/` has a sub-directory with {files}, and must be flat{like}");
         findings.push(
             Finding::error("layout-nested", message)
                 .at(format!("{MANIFESTS}/{directory}"), 0)
-                .hint("`--flatten` joins the names with `-`; the mediatype `kustomize` may have sub-directories"),
+                .hint(hint),
         );
     }
 }

@@ -215,8 +215,8 @@ impl Links {
 
 /// Reports namespaces that no object of the bundle creates, each once.
 pub(super) fn namespaces(context: &Context<'_>, whole: &Whole<'_>, findings: &mut Vec<Finding>) {
-    // kustomize can put all objects into a namespace, and rename it.
-    if context.is_kustomize() {
+    // kustomize can put all objects into a namespace, and rename it; OLM creates all in the one that it is told.
+    if context.is_kustomize() || whole.links.has_csv {
         return;
     }
     let is_namespace = |group: &str, kind: &str| group.is_empty() && kind == "Namespace";

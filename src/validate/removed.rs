@@ -6,14 +6,14 @@ use crate::finding::{Finding, Severity};
 use crate::metadata::key;
 use crate::objects::Object;
 use crate::path::BundlePath;
-use crate::removed_apis::{RemovedApi, removed_api};
+use crate::removed_apis::{RemovedApi, UNSUPPORTED, removed_api};
 
 use super::context::Context;
 
 /// Reports objects of an API version that is gone.
 ///
 /// An error where the cluster's version is known; a warning where the metadata promises clusters all of which refuse the
-/// object; otherwise a note, since nobody said that such a cluster is meant.
+/// object, or where no cluster that is still supported serves it; otherwise a note, since nobody said that such a cluster is meant.
 pub(super) fn removed(
     context: &Context<'_>,
     path: &BundlePath,
@@ -41,6 +41,7 @@ pub(super) fn removed(
         ),
         // One finding is enough.
         (None, Some(minimum)) if minimum >= api.deprecated_in => return,
+        (None, _) if api.removed_in <= UNSUPPORTED => (Severity::Warning, gone),
         (None, _) => (Severity::Note, gone),
     };
     let finding = Finding::new(severity, "api-removed", message).at(path, object.line);

@@ -133,7 +133,10 @@ const BAD: &[(&str, Severity, &str, u32)] = &[
         "manifests/settings.yaml",
         6,
     ),
-    ("unquoted", Warning, "manifests/settings.yaml", 7),
+    ("unquoted", Error, "manifests/settings.yaml", 7),
+    ("api-not-served", Warning, "manifests/budget.yaml", 1),
+    ("object-name", Error, "manifests/settings.yaml", 4),
+    ("object-label", Error, "manifests/settings.yaml", 6),
     ("api-removed", Warning, "manifests/budget.yaml", 1),
     ("api-deprecated", Warning, "manifests/budget.yaml", 1),
     ("selector-mismatch", Error, "manifests/server.yaml", 7),
@@ -161,6 +164,7 @@ const BAD: &[(&str, Severity, &str, u32)] = &[
 /// secrets would find; a note has none either. Tests beside the code show them.
 const WITHOUT_FOLDER: &[&str] = &[
     "metadata-olm",
+    "kubernetes-version",
     "layout-collision",
     "layout-refused",
     "credentials",

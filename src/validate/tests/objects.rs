@@ -27,8 +27,8 @@ fn of_clusters(text: &str, cluster: Option<&str>, minimum: Option<&str>) -> Vec<
 fn removed_apis_are_as_bad_as_it_is_certain_that_a_cluster_refuses_them() {
     let budget = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n";
     for (cluster, minimum, expected) in [
-        (None, None, Some("note api-removed")),
-        (None, Some("1.20"), Some("note api-removed")),
+        (None, None, Some("warning api-removed")),
+        (None, Some("1.20"), Some("warning api-removed")),
         (None, Some("1.21"), Some("warning api-deprecated")),
         (None, Some("1.24.9"), Some("warning api-deprecated")),
         (None, Some("1.25"), Some("warning api-removed")),
@@ -43,6 +43,97 @@ fn removed_apis_are_as_bad_as_it_is_certain_that_a_cluster_refuses_them() {
     }
     let now = budget.replace("v1beta1", "v1");
     assert_eq!(of_clusters(&now, Some("1.33"), None), [""; 0]);
+    // Clusters that serve it are supported still.
+    let late =
+        "apiVersion: flowcontrol.apiserver.k8s.io/v1beta3\nkind: FlowSchema\nmetadata: {name: a}\n";
+    assert_eq!(of_clusters(late, None, None), ["note api-removed"]);
+}
+
+#[test]
+fn what_a_cluster_does_not_serve_yet_is_an_error_and_what_nobody_knows_a_warning() {
+    let object =
+        |api: &str, kind: &str| format!("apiVersion: {api}\nkind: {kind}\nmetadata: {{name: a}}\n");
+    for (api, kind, cluster, expected) in [
+        (
+            "policy/v1",
+            "PodDisruptionBudget",
+            Some("1.18"),
+            Some("error api-not-served"),
+        ),
+        ("policy/v1", "PodDisruptionBudget", Some("1.21"), None),
+        ("policy/v1", "PodDisruptionBudget", None, None),
+        (
+            "apps/v2",
+            "DaemonSet",
+            Some("1.18"),
+            Some("warning api-not-served"),
+        ),
+        ("v1", "DaemonSet", None, Some("warning api-not-served")),
+        (
+            "networking.k8s.io/v1",
+            "Ingres",
+            None,
+            Some("warning api-not-served"),
+        ),
+        ("example.com/v3", "Ingres", None, None),
+        ("v1", "Secret", Some("1.34.9"), None),
+        (
+            "v1",
+            "Secret",
+            Some("1.40"),
+            Some("note kubernetes-version"),
+        ),
+        ("v1", "Secret", Some("2.0"), Some("note kubernetes-version")),
+    ] {
+        let found = of_clusters(&object(api, kind), cluster, None);
+        assert_eq!(found, Vec::from_iter(expected), "{api} {kind} {cluster:?}");
+    }
+}
+
+#[test]
+fn names_and_labels_are_what_every_api_server_takes() {
+    let object = |kind: &str, name: &str, labels: &str| {
+        format!("apiVersion: v1\nkind: {kind}\nmetadata:\n  name: {name}\n  labels: {labels}\n")
+    };
+    let long = "x".repeat(64);
+    for (text, expected) in [
+        (object("ConfigMap", "My_Config", "{}"), Some("a.yaml:4 object-name")),
+        (object("ConfigMap", "a.b", "{a/b: c_D.e, empty: ''}"), None),
+        (object("ConfigMap", "'${NAME}'", "{a: '${VALUE}'}"), None),
+        (object("Service", "1a", "{}"), Some("a.yaml:4 object-name")),
+        (object("ConfigMap", "a", &format!("{{a: {long}}}")), Some("a.yaml:5 object-label")),
+        (object("ConfigMap", "a", "{a/b/c: d}"), Some("a.yaml:5 object-label")),
+        (
+            object("ConfigMap", "a", "{}").replace("labels: {}", "annotations: {Example.com/a: 'b c', a b: c}"),
+            Some("a.yaml:5 object-label"),
+        ),
+        (
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:My_Role'}\n".to_owned(),
+            None,
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\n".to_owned(),
+            Some("a.yaml:1 object-generate-name"),
+        ),
+    ] {
+        let list = [("manifests/a.yaml", text.as_str())];
+        assert_eq!(found(&list), Vec::from_iter(expected), "{text}");
+        if expected.is_some_and(|found| !found.ends_with("generate-name")) {
+            let kustomization = ("manifests/kustomization.yaml", "resources: [a.yaml]\n");
+            assert_eq!(found_in_kustomize(&[list[0], kustomization]), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn a_name_of_the_longest_cron_job_is_shorter() {
+    let of = |length: usize| {
+        let name = "a".repeat(length);
+        let text = format!("apiVersion: batch/v1\nkind: CronJob\nmetadata: {{name: {name}}}\n");
+        found(&[("manifests/a.yaml", &text)])
+    };
+    assert_eq!(of(52), [""; 0]);
+    assert_eq!(of(53), ["a.yaml:3 object-name"]);
 }
 
 #[test]
@@ -198,6 +289,9 @@ fn a_namespace_that_nobody_creates_is_noted_once() {
         ("manifests/b.yaml", namespace),
     ];
     assert_eq!(found(&sample), ["a.yaml:2 namespace-not-found"]);
+    // OLM puts all of them into the namespace that it is told.
+    let olm = "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: a}\n";
+    assert_eq!(found(&[sample[0], ("manifests/c.yaml", olm)]), [""; 0]);
     assert_eq!(
         messages(&text).first().map(String::as_str),
         Some("2 objects are in namespace `x`, which the bundle does not create; this is the first")
