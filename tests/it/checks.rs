@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Ran, Sandbox};
 
-/// A workload with an error, a warning and two notes.
+/// A workload with an error and two notes, in a file whose name is a warning.
 const OBJECTS: &str = "\
 apiVersion: apps/v1
 kind: Deployment
@@ -15,7 +15,7 @@ spec:
   selector: {matchLabels: {app: a}}
   template:
     metadata: {labels: {app: b}}
-    spec: {containers: [{name: a, image: nginx, args: [8080]}]}
+    spec: {containers: [{name: a, image: nginx, args: ['8080']}]}
 ";
 
 fn validate(sandbox: &Sandbox, flags: &[&str]) -> Ran {
@@ -38,11 +38,13 @@ fn codes_that_are_ignored_count_for_nothing_and_are_counted() {
     let ran = validate(&sandbox, &mismatch);
     assert_eq!(ran.code(), 0);
     assert!(!ran.stdout().contains("selector-mismatch"), "{ran:?}");
-    let closing = "1 object: 0 errors, 2 warnings, 2 notes; 1 finding ignored";
+    let closing = "1 object: 0 errors, 1 warning, 2 notes; 1 finding ignored";
     assert!(ran.stderr().contains(closing), "{ran:?}");
     let unknown = validate(&sandbox, &["--ignore", "selector-mismach"]);
     assert_eq!(unknown.code(), 2);
     assert!(unknown.stderr().contains("`selector-mismatch` is near"));
+    let list = validate(&sandbox, &["--ignore", "selector-mismatch,image-tag"]);
+    assert!(list.stderr().contains("repeat the flag"), "{list:?}");
     let pattern = validate(&sandbox, &["--ignore", "*.md"]);
     assert!(pattern.stderr().contains("`--exclude`"), "{pattern:?}");
 }
@@ -52,10 +54,16 @@ fn warnings_are_errors_where_that_is_asked_for() {
     let sandbox = sandbox();
     let ignore = ["--ignore", "selector-mismatch"];
     let strict = [&ignore[..], &["--strict"]].concat();
-    assert_eq!(validate(&sandbox, &ignore).code(), 0);
-    assert_eq!(validate(&sandbox, &strict).code(), 1);
-    // The file's name is one warning, the number the other; notes are no warnings.
-    let rest = ["--ignore", "layout-name", "--ignore", "unquoted"];
+    let lenient = validate(&sandbox, &ignore);
+    assert_eq!(lenient.code(), 0);
+    assert!(!lenient.stderr().contains("--strict"), "{lenient:?}");
+    let ran = validate(&sandbox, &strict);
+    assert_eq!(ran.code(), 1);
+    let why =
+        "0 errors, 1 warning, 2 notes; 1 finding ignored; --strict takes the warning for an error";
+    assert!(ran.stderr().contains(why), "{ran:?}");
+    // Notes are no warnings.
+    let rest = ["--ignore", "layout-name"];
     let ran = validate(&sandbox, &[&strict[..], &rest].concat());
     assert_eq!(ran.code(), 0);
     assert!(ran.stdout().contains("note: "), "{ran:?}");
@@ -69,7 +77,7 @@ fn the_version_of_the_cluster_makes_removed_apis_errors() {
         "apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: a}\n",
     );
     for (flags, code, word) in [
-        (&[][..], 0, "note: "),
+        (&[][..], 0, "warning: "),
         (&["--kubernetes-version", "1.24"], 0, "warning: "),
         (&["--kubernetes-version", "v1.25.3"], 1, "error: "),
     ] {
@@ -131,7 +139,6 @@ fn code_hosts_find_each_finding_at_its_file_and_line() {
         "note image-tag 8",
         "note namespace-not-found 1",
         "warning layout-name null",
-        "warning unquoted 8",
     ];
     assert_eq!(places, expected.map(str::to_owned).into());
     let file = sandbox.run(["validate", "in/a b.yaml", "--format", "sarif"]);

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 /// Makes the log of one run.
 ///
 /// Code hosts look for files from the root of the repository, which is where their runners call the tool; and so findings
-/// of a source name it.
-pub(crate) fn log(findings: &[Finding]) -> Value {
+/// of a source name it. With `strict` a warning has the level of an error, since the run fails by it.
+pub(crate) fn log(findings: &[Finding], strict: bool) -> Value {
     let mut rules = Vec::new();
     let mut indices = BTreeMap::new();
     let results: Vec<Value> = findings
@@ -21,7 +21,7 @@ pub(crate) fn log(findings: &[Finding]) -> Value {
                 rules.push(rule(finding.code));
                 rules.len().saturating_sub(1)
             });
-            result(finding, index)
+            result(finding, index, strict)
         })
         .collect();
     json!({
@@ -53,9 +53,10 @@ fn rule(code: &str) -> Value {
     rule
 }
 
-fn result(finding: &Finding, index: usize) -> Value {
+fn result(finding: &Finding, index: usize, strict: bool) -> Value {
     let level = match finding.severity {
         Severity::Error => "error",
+        Severity::Warning if strict => "error",
         Severity::Warning => "warning",
         Severity::Note => "note",
     };
@@ -132,7 +133,10 @@ mod tests {
             Finding::note("image-tag", "two").at("b.yaml", 0),
             Finding::warning("template", "three"),
         ];
-        let log = log(&findings);
+        let strict = log(&findings, true);
+        assert_eq!(strict["runs"][0]["results"][2]["level"], "error");
+        assert_eq!(strict["runs"][0]["results"][1]["level"], "note");
+        let log = log(&findings, false);
         let run = &log["runs"][0];
         let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
         let ids: Vec<_> = rules

@@ -32,7 +32,7 @@ use crate::settings::Settings;
 #[command(after_help = "Examples:
   bundle validate etcd/
   bundle validate etcd/ --kubernetes-version 1.33
-  bundle validate etcd/ --strict --ignore image-tag --ignore namespace-not-found
+  bundle validate etcd/ --strict --ignore layout-name --ignore size-argo-cd
   bundle validate etcd/ --format sarif > etcd.sarif
   bundle validate --list
   bundle validate ghcr.io/team/etcd:3.5.0 --format json")]
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// A directory, a file, an archive, oci:DIR[:NAME], a registry reference, or `-`
     #[arg(value_name = "SRC", value_parser = word::<Location>, required_unless_present = "list")]
     pub(super) source: Option<Location>,
-    /// The version of the cluster: API versions that it does not serve are errors
+    /// The version of the cluster: API versions of Kubernetes that it no longer serves, or not yet, are errors
     #[arg(long, value_name = "VERSION", value_parser = word::<KubernetesVersion>, help_heading = "Checks")]
     kubernetes_version: Option<KubernetesVersion>,
     /// Pass over findings with this code; they are counted, and nothing else
@@ -89,7 +89,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let objects = report.objects.len();
     let text = report::findings(&report.findings);
     let value = if settings.format == Format::Sarif {
-        sarif::log(&report.findings)
+        sarif::log(&report.findings, args.strict)
     } else {
         json!({
             "findings": report.findings.iter().map(report::finding).collect::<Vec<_>>(),
@@ -105,8 +105,14 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         0 => String::new(),
         _ => format!("; {} ignored", counted(ignored, "finding")),
     };
+    // Without this, no errors and exit code 1 would contradict each other.
+    let strict = match warnings {
+        1 if args.strict => "; --strict takes the warning for an error",
+        2.. if args.strict => "; --strict takes the warnings for errors",
+        _ => "",
+    };
     answer.closing = settings.talk.closing(format!(
-        "{}: {}, {}, {}{ignored}",
+        "{}: {}, {}, {}{ignored}{strict}",
         counted(objects, "object"),
         counted(errors, "error"),
         counted(warnings, "warning"),
@@ -137,6 +143,9 @@ fn list() -> Answer {
 fn code(text: &str) -> std::result::Result<&'static str, String> {
     if let Some(check) = validate::check(text) {
         return Ok(check.code);
+    }
+    if text.contains(',') {
+        return Err("repeat the flag for each code: `--ignore CODE --ignore CODE`".to_owned());
     }
     let nearest = CHECKS
         .iter()
