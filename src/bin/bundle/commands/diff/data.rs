@@ -41,8 +41,8 @@ fn summaries(found: &Diff, sides: &Sides) -> Map<String, Value> {
             "kind": one.role.kind,
             "namespace": one.role.namespace,
             "name": one.role.name,
-            "oldPlace": placed(&one.places[0], &sides.old),
-            "newPlace": placed(&one.places[1], &sides.new),
+            "oldPlace": placed(one.places[0].as_ref(), &sides.old),
+            "newPlace": placed(one.places[1].as_ref(), &sides.new),
             "gained": one.gained.iter().map(grant).collect::<Vec<_>>(),
             "lost": one.lost.iter().map(grant).collect::<Vec<_>>(),
             "tooLarge": one.is_too_large,
@@ -147,8 +147,8 @@ fn change(change: &Change, sides: &Sides, is_whole: bool) -> Value {
         "kind": object.map(|id| &id.kind),
         "namespace": object.and_then(|id| id.namespace.as_ref()),
         "name": object.map(|id| &id.name),
-        "old": placed(&change.old, &sides.old),
-        "new": placed(&change.new, &sides.new),
+        "old": placed(change.old.as_ref(), &sides.old),
+        "new": placed(change.new.as_ref(), &sides.new),
         "breaking": change.breaking.iter().map(breaking).collect::<Vec<_>>(),
     });
     if let Some(members) = value.as_object_mut().filter(|_| is_whole) {
@@ -158,8 +158,8 @@ fn change(change: &Change, sides: &Sides, is_whole: bool) -> Value {
     value
 }
 
-fn placed(place: &Option<Place>, side: &Contents) -> Option<Value> {
-    let place = place.as_ref()?;
+fn placed(place: Option<&Place>, side: &Contents) -> Option<Value> {
+    let place = place?;
     Some(json!({
         "apiVersion": place.api_version,
         "file": side.place_of(place.file.as_str()),
