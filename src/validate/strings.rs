@@ -1,9 +1,9 @@
 //! Unquoted words and numbers where Kubernetes wants strings: `yes` is true, `1.10` is 1.1, and an API server refuses both.
 //!
-//! Only fields of which it is certain that they are strings. What kustomize makes of a file nobody knows before it runs.
+//! Only fields of which it is certain that they are strings.
 
 use crate::escape::shown;
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
 use crate::objects::{Object, pod_spec};
 use crate::path::BundlePath;
 use crate::yaml::{Node, Value};
@@ -12,20 +12,12 @@ use super::context::Context;
 
 /// Reports values that are no strings in labels, annotations, selectors, environments, arguments and ConfigMaps.
 pub(super) fn unquoted(
-    context: &Context<'_>,
+    _: &Context<'_>,
     path: &BundlePath,
     object: &Object,
     findings: &mut Vec<Finding>,
 ) {
-    let mut strings = Strings {
-        severity: if context.is_kustomize() {
-            Severity::Warning
-        } else {
-            Severity::Error
-        },
-        path,
-        findings,
-    };
+    let mut strings = Strings { path, findings };
     strings.metadata("metadata", object.node.get("metadata"));
     let id = &object.id;
     match (id.group.as_str(), id.kind.as_str()) {
@@ -82,7 +74,6 @@ pub(super) fn unquoted(
 }
 
 struct Strings<'a> {
-    severity: Severity,
     path: &'a BundlePath,
     findings: &'a mut Vec<Finding>,
 }
@@ -121,7 +112,7 @@ impl Strings<'_> {
             node.value.kind_name()
         );
         self.findings.push(
-            Finding::new(self.severity, "unquoted", message)
+            Finding::warning("unquoted", message)
                 .at(self.path, node.line)
                 .hint(format!("quote it: \"{written}\"")),
         );

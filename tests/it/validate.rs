@@ -133,7 +133,7 @@ const BAD: &[(&str, Severity, &str, u32)] = &[
         "manifests/settings.yaml",
         6,
     ),
-    ("unquoted", Error, "manifests/settings.yaml", 7),
+    ("unquoted", Warning, "manifests/settings.yaml", 7),
     ("api-not-served", Warning, "manifests/budget.yaml", 1),
     ("object-name", Error, "manifests/settings.yaml", 4),
     ("object-label", Error, "manifests/settings.yaml", 6),
