@@ -65,7 +65,7 @@ impl Loaded {
 ///
 /// # Errors
 ///
-/// [`Kind::Refused`](crate::error::Kind::Refused) when a check fails; what fetching and unpacking refuse.
+/// [`Kind::Refused`] when a check fails; what fetching and unpacking refuse.
 pub async fn load(
     store: &dyn Store,
     manifest: ManifestBlob,
