@@ -20,6 +20,7 @@ mod value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bundle::Files;
+use crate::crd::is_crd;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 use crate::limits::Limits;
@@ -362,7 +363,7 @@ fn shift(line: &mut u32, before: u32) {
 
 /// Tells whether more is said of an object than that it is there or not.
 fn has_summary(item: &Item) -> bool {
-    matches!(&item.subject, Subject::Object(id) if crds::is_crd(id) || grants::is_role(id))
+    matches!(&item.subject, Subject::Object(id) if is_crd(id) || grants::is_role(id))
 }
 
 /// Adds what is said of some kinds by itself.
@@ -371,7 +372,7 @@ fn summaries(old: Option<&Object>, new: Option<&Object>, change: &Change, diff: 
         return;
     };
     let places = [change.old.clone(), change.new.clone()];
-    if crds::is_crd(id) {
+    if is_crd(id) {
         diff.crds.extend(crds::compare(old, new, &places));
     }
     if grants::is_role(id) {

@@ -149,6 +149,7 @@ pub mod version;
 // Floor 1: forms. Pure functions from value to value.
 pub mod bundle;
 pub mod channel;
+pub mod crd;
 pub mod diff;
 mod expansion;
 pub mod expectation;

@@ -5,7 +5,6 @@
 //! schema may be a stranger: all work is charged to a [`Budget`], and patterns are compiled within limits.
 
 mod check;
-mod crd;
 mod defaults;
 mod formats;
 mod pattern;
@@ -15,10 +14,10 @@ mod unknown;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
+use crate::crd::{Version, keeps_unknown_fields};
 use crate::escape::shown;
+use crate::objects::Object;
 use crate::yaml::Node;
-
-pub use crd::{Crd, CrdVersion};
 
 use formats::Format;
 use pattern::Pattern;
@@ -215,12 +214,12 @@ pub struct VersionSchema {
 }
 
 impl VersionSchema {
-    /// Reads the schema of a version, if it has one.
-    pub fn read(version: &CrdVersion<'_>) -> Option<Self> {
+    /// Reads the schema of a version of a definition, if it has one.
+    pub fn read(definition: &Object, version: &Version<'_>) -> Option<Self> {
         Some(Self {
             schema: Schema::read(version.schema?),
-            has_status: version.has_status,
-            prunes: version.prunes,
+            has_status: version.has_subresource("status"),
+            prunes: !keeps_unknown_fields(definition),
         })
     }
 

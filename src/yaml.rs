@@ -155,6 +155,12 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
+    /// Tells whether a key has the value `true`.
+    pub fn has_true(&self, key: &str) -> bool {
+        self.get(key)
+            .is_some_and(|node| node.value == Value::Bool(true))
+    }
+
     /// Returns what an unquoted scalar looks like in the file: `1.10` where the value is 1.1, `yes` where it is true.
     ///
     /// None for quoted scalars, block scalars, collections and values that are not written.

@@ -7,8 +7,8 @@ mod schema;
 
 use crate::objects::{Object, ObjectId};
 
-use super::crds::is_crd;
 use super::path::FieldPath;
+use crate::crd::is_crd;
 
 /// A change that may break somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]

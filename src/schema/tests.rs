@@ -1,8 +1,9 @@
 //! Objects against schemas: what an API server takes and what it says no to.
 
 use super::*;
+use crate::crd::tests::definition;
+use crate::crd::versions;
 use crate::limits::Limits;
-use crate::objects::{Entry, Object, entries};
 use crate::yaml::documents;
 
 fn node(text: &str) -> Node {
@@ -296,57 +297,6 @@ fn fields_that_are_dropped_are_told_and_those_that_are_kept_are_not() {
     assert_eq!(found(schema, object), expected);
 }
 
-fn crd(text: &str) -> Object {
-    let limits = Limits::default();
-    let text =
-        format!("kind: CustomResourceDefinition\nmetadata: {{name: things.example.org}}\n{text}");
-    let entry = entries("a.yaml", text.as_bytes(), &limits).next();
-    match entry {
-        Some(Entry::Object(object)) => object,
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn both_versions_of_definitions_are_read() {
-    let now = crd("apiVersion: apiextensions.k8s.io/v1
-spec:
-  group: example.org
-  names: {kind: Thing}
-  versions:
-  - {name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object}}}
-  - {name: v1beta1, served: false, storage: false}
-");
-    let read = Crd::read(&now).unwrap();
-    assert_eq!((read.group, read.kind), ("example.org", "Thing"));
-    let versions: Vec<_> = read
-        .versions
-        .iter()
-        .map(|v| (v.name, v.served, v.schema.is_some(), v.has_status, v.prunes))
-        .collect();
-    assert_eq!(
-        versions,
-        [
-            ("v1", true, true, true, true),
-            ("v1beta1", false, false, false, true)
-        ]
-    );
-    let old = crd("apiVersion: apiextensions.k8s.io/v1beta1
-spec:
-  group: example.org
-  names: {kind: Thing}
-  version: v1
-  subresources: {status: {}}
-  validation: {openAPIV3Schema: {type: object}}
-");
-    let read = Crd::read(&old).unwrap();
-    let version = &read.versions[0];
-    assert_eq!((version.name, version.served), ("v1", true));
-    assert!(version.schema.is_some() && version.has_status && !version.prunes);
-    let other = crd("apiVersion: apiextensions.k8s.io/v1\nspec: {group: example.org}\n");
-    assert!(Crd::read(&other).is_none());
-}
-
 #[test]
 fn a_status_of_its_own_is_not_looked_at_when_an_object_is_created() {
     let text = "apiVersion: apiextensions.k8s.io/v1
@@ -362,10 +312,9 @@ spec:
         (text.to_owned(), 0),
         (text.replace("    subresources: {status: {}}\n", ""), 1),
     ] {
-        let object = crd(&text);
-        let read = Crd::read(&object).unwrap();
-        let version = &read.versions[0];
-        let schema = VersionSchema::read(version).unwrap();
+        let object = definition(&text);
+        let version = versions(&object).remove(0);
+        let schema = VersionSchema::read(&object, &version).unwrap();
         let mut thing = node("apiVersion: example.org/v1\nkind: Thing\nstatus: {}\n");
         let found = schema.check(&mut thing, &mut Budget::default());
         assert_eq!(found.len(), count);

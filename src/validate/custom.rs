@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::content::Content;
+use crate::crd;
 use crate::error::{Error, Result};
 use crate::escape::shown;
 use crate::finding::Finding;
 use crate::objects::{Entry, Object, Summary, entries};
 use crate::path::BundlePath;
-use crate::schema::{Budget, Crd, Mismatch, VersionSchema, Wrong};
+use crate::schema::{Budget, Mismatch, VersionSchema, Wrong};
 
 use super::Whole;
 use super::context::Context;
@@ -35,15 +36,14 @@ pub(super) struct Definition {
 impl Definition {
     /// Notes an object that is a definition; one that is filled by a template says nothing for certain.
     pub(super) fn note(path: &BundlePath, object: &Object) -> Option<Self> {
-        let crd = Crd::read(object).filter(|_| !object.is_template)?;
+        let (group, kind) = crd::defines(object).filter(|_| !object.is_template)?;
         Some(Self {
             file: path.clone(),
-            group: crd.group.to_owned(),
-            kind: crd.kind.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
             name: object.id.name.clone(),
-            versions: crd
-                .versions
-                .iter()
+            versions: crd::versions(object)
+                .into_iter()
                 .map(|version| (version.name.to_owned(), version.served))
                 .collect(),
         })
@@ -140,18 +140,17 @@ pub(super) fn resources(
     let mut batch = Batch::default();
     for (file, keys) in by_file {
         each_object(context, file, |object| {
-            let Some(crd) = Crd::read(&object) else {
-                return;
-            };
-            let Some(key) = keys.iter().find(|key| **key == (crd.group, crd.kind)) else {
+            let defined = crd::defines(&object);
+            let Some(key) = keys.iter().find(|key| Some(**key) == defined) else {
                 return;
             };
             let Some((definition, objects)) = instances.get(key) else {
                 return;
             };
-            for version in crd.versions.iter().filter(|version| version.served) {
+            for version in crd::versions(&object) {
                 let is_used = objects.iter().any(|object| object.version == version.name);
-                if let Some(schema) = VersionSchema::read(version).filter(|_| is_used) {
+                let schema = VersionSchema::read(&object, &version);
+                if let Some(schema) = schema.filter(|_| version.served && is_used) {
                     batch.nodes = batch.nodes.saturating_add(schema.nodes());
                     let name = version.name.to_owned();
                     batch.schemas.insert((*key, name), (schema, definition));

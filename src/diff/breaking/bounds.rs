@@ -3,7 +3,6 @@
 use crate::escape::shown;
 use crate::yaml::{Node, Value};
 
-use super::super::crds::is_true;
 use super::schema::Walk;
 
 /// Compares all bounds of two schemas of one thing.
@@ -62,7 +61,7 @@ fn numbers(walk: &mut Walk<'_>, old: &Node, new: &Node) {
         }
     }
     for key in ["exclusiveMaximum", "exclusiveMinimum"] {
-        if is_true(new.get(key)) && !is_true(old.get(key)) {
+        if new.has_true(key) && !old.has_true(key) {
             walk.note("crd-bound", true, new.line, format!("`{key}` is new"));
         }
     }

@@ -1,10 +1,10 @@
 //! What changes of a custom resource definition break its users.
 
+use crate::crd::{Version, keeps_unknown_fields, versions};
 use crate::escape::shown;
 use crate::objects::Object;
 use crate::yaml::Node;
 
-use super::super::crds::{Version, is_true, versions};
 use super::super::path::{FieldPath, Step};
 use super::{Breaking, schema};
 
@@ -45,61 +45,50 @@ pub(super) fn compare(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
             });
         }
     }
-    // One switch of the first API turned the schema into a mere check.
-    let keeps = |object: &Object| {
-        is_true(object.node.at(&["spec", "preserveUnknownFields"]))
-            || object.version == "v1beta1"
-                && object.node.at(&["spec", "preserveUnknownFields"]).is_none()
-    };
     let (old_versions, new_versions) = (versions(old), versions(new));
-    for before in old_versions.iter().filter(|one| one.says.served) {
-        let name = &before.says.name;
-        let Some(after) = new_versions.iter().find(|one| one.says.name == *name) else {
+    for before in old_versions.iter().filter(|one| one.served) {
+        let name = before.name;
+        let Some(after) = new_versions.iter().find(|one| one.name == name) else {
             let message = format!("version `{}` is removed", shown(name));
             found.push(at(name, "crd-version-removed", message, 0));
             continue;
         };
-        if after.says.served {
+        if after.served {
             subresources(before, after, found);
-            schema::compare(before, after, [keeps(old), keeps(new)], found);
+            schema::compare(
+                before,
+                after,
+                [keeps_unknown_fields(old), keeps_unknown_fields(new)],
+                found,
+            );
         } else {
             let message = format!("version `{}` is no longer served", shown(name));
             found.push(at(name, "crd-version-not-served", message, after.line));
         }
     }
-    let stored = |versions: &[Version<'_>]| {
-        versions
-            .iter()
-            .find(|one| one.says.storage)
-            .map(|one| (one.says.name.clone(), one.line))
-    };
     if let (Some((before, _)), Some((after, line))) = (stored(&old_versions), stored(&new_versions))
         && before != after
     {
         let message = format!(
             "objects were stored as `{}` and are stored as `{}`",
-            shown(&before),
-            shown(&after)
+            shown(before),
+            shown(after)
         );
-        found.push(at(&after, "crd-storage-version", message, line));
+        found.push(at(after, "crd-storage-version", message, line));
     }
+}
+
+/// Returns the version in which objects are stored, and its line.
+fn stored<'n>(versions: &[Version<'n>]) -> Option<(&'n str, u32)> {
+    let version = versions.iter().find(|one| one.storage)?;
+    Some((version.name, version.line))
 }
 
 fn subresources(old: &Version<'_>, new: &Version<'_>, found: &mut Vec<Breaking>) {
     for name in ["status", "scale"] {
-        let has = |version: &Version<'_>| {
-            version
-                .subresources
-                .is_some_and(|all| all.get(name).is_some())
-        };
-        if has(old) && !has(new) {
+        if old.has_subresource(name) && !new.has_subresource(name) {
             let message = format!("sub-resource `{name}` is removed");
-            found.push(at(
-                &new.says.name,
-                "crd-subresource-removed",
-                message,
-                new.line,
-            ));
+            found.push(at(new.name, "crd-subresource-removed", message, new.line));
         }
     }
 }

@@ -5,7 +5,6 @@ use crate::objects::Object;
 use crate::removed_apis;
 use crate::yaml::{Node, Value};
 
-use super::super::crds::is_true;
 use super::super::path::{FieldPath, Step};
 use super::super::value::{members, same};
 use super::Breaking;
@@ -226,7 +225,7 @@ fn quantity(node: &Node) -> Option<f64> {
 
 /// A ConfigMap or Secret may say that it does not change.
 fn content(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
-    if !is_true(old.node.get("immutable")) {
+    if !old.node.has_true("immutable") {
         return;
     }
     for key in ["data", "stringData", "binaryData", "immutable"] {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::crd::Version;
 use crate::escape::shown;
-use crate::yaml::{Node, Value};
+use crate::yaml::Node;
 
-use super::super::crds::{Version, is_true};
 use super::super::path::{FieldPath, Step};
 use super::super::value::same;
 use super::{Breaking, bounds, crd};
@@ -18,7 +18,7 @@ pub(super) fn compare(
     found: &mut Vec<Breaking>,
 ) {
     let mut walk = Walk {
-        path: crd::path(&new.says.name),
+        path: crd::path(new.name),
         field: String::new(),
         keeps_all: keeps[1],
         found,
@@ -87,7 +87,7 @@ impl Walk<'_> {
             if before.is_disjoint(&after) {
                 return;
             }
-        } else if is_true(old.get("nullable")) && !is_true(new.get("nullable")) {
+        } else if old.has_true("nullable") && !new.has_true("nullable") {
             self.note(
                 "crd-type",
                 true,
@@ -262,7 +262,7 @@ fn said(types: &BTreeSet<&str>) -> String {
 }
 
 fn is_int_or_string(node: &Node) -> bool {
-    is_true(node.get("x-kubernetes-int-or-string"))
+    node.has_true("x-kubernetes-int-or-string")
         || node.get("anyOf").is_some_and(is_integer_or_string)
 }
 
@@ -278,10 +278,7 @@ fn is_integer_or_string(any_of: &Node) -> bool {
 
 /// Tells whether a schema keeps fields that it does not name.
 fn keeps(node: &Node) -> bool {
-    is_true(node.get("x-kubernetes-preserve-unknown-fields"))
-        || node
-            .get("additionalProperties")
-            .is_some_and(|node| node.value == Value::Bool(true))
+    node.has_true("x-kubernetes-preserve-unknown-fields") || node.has_true("additionalProperties")
 }
 
 fn words(node: Option<&Node>) -> BTreeSet<&str> {
