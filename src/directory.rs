@@ -36,7 +36,9 @@ use crate::error::Error;
 use crate::path::BundlePath;
 use crate::progress::Progress;
 
-pub use ahead::{Ahead, in_the_way, look_ahead, look_ahead_at_channels, look_ahead_at_file};
+pub use ahead::{
+    Ahead, Present, in_the_way, look_ahead, look_ahead_at_channels, look_ahead_at_file,
+};
 pub use channels::{Channels, read_channels};
 pub use look::{Found, look};
 pub use origins::Origins;

@@ -3,7 +3,9 @@
 //! Nothing is decided for good: [`write`](super::write()) looks again when the content is there.
 
 use std::fs::File;
-use std::path::Path;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
@@ -13,7 +15,7 @@ use super::file::open_directory;
 use super::survey::{Coming, Survey, open_at};
 use super::write::refuse_losses;
 use crate::bundle::{Files, MANIFESTS, METADATA};
-use crate::content::Content;
+use crate::content::{Content, Spool};
 use crate::error::{Error, Result};
 use crate::kdp::PACKAGES;
 use crate::limits::{Ceiling, Limits};
@@ -26,10 +28,60 @@ use crate::path::BundlePath;
 pub enum Ahead {
     /// Nothing that would be in the way.
     Free,
-    /// A directory with these files and nothing else; they may be those of the bundle.
-    Files(Files),
+    /// A directory with files that may be those of the bundle, and nothing else.
+    Files(Present),
     /// A directory with something in it that no bundle holds.
     Other,
+}
+
+/// Files that are at a destination. None of them is open until they are read.
+#[derive(Debug)]
+pub struct Present {
+    root: OwnedFd,
+    place: PathBuf,
+    paths: Vec<BundlePath>,
+}
+
+impl Present {
+    /// Reads the files, one after the other, into contents; nothing when one may not be read or all together are more than a
+    /// bundle may hold.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Io`](crate::error::Kind::Io) for a file that cannot be read, or not be kept in the spool.
+    pub fn read(&self, limits: &Limits, spool: &mut Spool) -> Result<Option<Files>> {
+        let mut left = limits[Ceiling::Unpacked];
+        let mut files = Files::new();
+        if self.paths.len() as u64 > limits[Ceiling::Entries] {
+            return Ok(None);
+        }
+        for path in &self.paths {
+            let at = self.place.join(path.as_str());
+            let Some(there) = readable(&self.root, Path::new(path.as_str()))
+                .map_err(|error| Error::io("cannot read", &at, error))?
+            else {
+                return Ok(None);
+            };
+            let Some(rest) = left.checked_sub(there.len()) else {
+                return Ok(None);
+            };
+            left = rest;
+            let content = spool
+                .store(&mut there.reader())
+                .map_err(|error| Error::io("cannot make a copy of", &at, error))?;
+            files.insert(path.clone(), content);
+        }
+        Ok(Some(files))
+    }
+}
+
+/// Opens a file, unless this user may not read it.
+fn readable(root: &OwnedFd, path: &Path) -> io::Result<Option<Content>> {
+    match open_at(root, path) {
+        Ok(file) => Content::of_file(File::from(file)).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Looks at the destination of a directory; `metadata` is what is known of the bundle before it is there.
@@ -56,19 +108,10 @@ pub fn look_ahead(
         destination.expect_writable()?;
         return Ok(Ahead::Free);
     }
-    let mut files = Files::new();
-    for path in survey.plain_files() {
-        // One that cannot be opened is none that a bundle could be compared with.
-        if let Some(name) = bundle_path(path)
-            && let Ok(content) =
-                open_at(&root, path).and_then(|fd| Content::of_file(File::from(fd)))
-        {
-            files.insert(name, content);
-        }
-    }
+    let paths: Vec<BundlePath> = survey.plain_files().filter_map(bundle_path).collect();
     if options.force {
         destination.expect_writable()?;
-        let is_other = metadata.is_some_and(|new| is_of_another(&files, new, limits));
+        let is_other = metadata.is_some_and(|new| is_of_another(&root, new, limits));
         let losses = survey.losses(&root, path, &|path| {
             if bundle_path(path).is_none() || (is_other && path == Path::new(metadata::FILE)) {
                 Coming::Nothing
@@ -78,8 +121,12 @@ pub fn look_ahead(
         })?;
         refuse_losses(&destination, &losses, options)?;
     }
-    Ok(if files.len() == survey.len() {
-        Ahead::Files(files)
+    Ok(if paths.len() == survey.len() {
+        Ahead::Files(Present {
+            root,
+            place: path.to_owned(),
+            paths,
+        })
     } else {
         Ahead::Other
     })
@@ -153,13 +200,11 @@ fn bundle_path(path: &Path) -> Option<BundlePath> {
 }
 
 /// Tells whether the metadata that is there is another bundle's, so that it does not come again.
-fn is_of_another(files: &Files, new: &Metadata, limits: &Limits) -> bool {
-    let file = files
-        .iter()
-        .find(|(path, _)| path.as_str() == metadata::FILE);
+fn is_of_another(root: &OwnedFd, new: &Metadata, limits: &Limits) -> bool {
+    let file = readable(root, Path::new(metadata::FILE)).ok().flatten();
     let there = file
-        .filter(|(_, content)| content.len() <= limits[Ceiling::Yaml])
-        .and_then(|(_, content)| content.to_bytes().ok())
+        .filter(|content| content.len() <= limits[Ceiling::Yaml])
+        .and_then(|content| content.to_bytes().ok())
         .and_then(|bytes| Metadata::parse(&bytes, limits).ok());
     there.is_none_or(|there| (&there.package, &there.version) != (&new.package, &new.version))
 }

@@ -121,6 +121,31 @@ fn what_is_there_already_is_left_as_it_is() {
 }
 
 #[test]
+fn a_bundle_of_many_files_is_looked_at_with_few_of_them_open() {
+    let sandbox = Sandbox::new();
+    let mock = MockRegistry::plain();
+    let many = format!("{}:1.0.0", mock.repository("many"));
+    bundle_dir(sandbox.path("many"), "many", "1.0.0", None);
+    for number in 0..300 {
+        let name = format!("many/manifests/{number}.yaml");
+        let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c-{number}\n");
+        sandbox.write(name, text);
+    }
+    sandbox.run(["push", "many", &many]).ok();
+    let pull = |more: &[&str]| {
+        let words = [&["pull", &many, "-o", "deploy"][..], more].concat();
+        sandbox.bundle(words).prelude("ulimit -n 64").run()
+    };
+    pull(&[]).ok();
+    pull(&[])
+        .ok()
+        .assert_stderr_has("`deploy` holds it already");
+    pull(&["--force"]).ok();
+    sandbox.write("deploy/manifests/7.yaml", "x");
+    pull(&[]).assert_code(13);
+}
+
+#[test]
 fn a_directory_without_a_record_is_explained_and_gets_one() {
     let sandbox = Sandbox::new();
     let (_mock, repository) = registry(&sandbox);

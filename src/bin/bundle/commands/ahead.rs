@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use manifest_bundle::Result;
-use manifest_bundle::content::{Content, Spool};
+use manifest_bundle::content::Spool;
 use manifest_bundle::directory::{self, Ahead, Found, WriteOptions};
 use manifest_bundle::image;
 use manifest_bundle::layer::Layer;
-use manifest_bundle::limits::Ceiling;
 use manifest_bundle::metadata::Metadata;
 use manifest_bundle::oci::{Manifest, ManifestBlob};
 use manifest_bundle::reference::Location;
@@ -90,18 +89,15 @@ fn same_layer(
     force: bool,
     settings: &Settings,
 ) -> Result<Option<Layer>> {
-    let files = match ahead {
-        Ahead::Free => return Ok(None),
-        Ahead::Files(files) => Some(files),
-        Ahead::Other => None,
+    let mut spool = Spool::new(&settings.spool_directory);
+    let files = match (ahead, oci.layers.as_slice()) {
+        (Ahead::Free, _) => return Ok(None),
+        (Ahead::Files(present), [wanted]) => present
+            .read(&settings.limits, &mut spool)?
+            .map(|files| (files, wanted)),
+        (Ahead::Files(_) | Ahead::Other, _) => None,
     };
-    let max = settings.limits[Ceiling::Unpacked];
-    let size = |content: &Content| content.len();
-    let files = files
-        .filter(|files| files.values().map(size).fold(0, u64::saturating_add) <= max)
-        .unwrap_or_default();
-    if let ([wanted], false) = (oci.layers.as_slice(), files.is_empty()) {
-        let mut spool = Spool::new(&settings.spool_directory);
+    if let Some((files, wanted)) = files {
         let layer = image::pack_layer(files, settings.threads, &mut spool)?;
         if layer.is(wanted) {
             return Ok(Some(layer));
