@@ -27,6 +27,14 @@ impl Digest {
         Self::Sha256(Sha256::digest(bytes).into())
     }
 
+    /// Returns the digest of `bytes` in this digest's algorithm, to compare the two.
+    #[must_use]
+    pub fn like(&self, bytes: &[u8]) -> Self {
+        let mut hasher = self.hasher();
+        hasher.update(bytes);
+        hasher.finish()
+    }
+
     /// Returns the algorithm's name as it stands in the text form.
     pub fn algorithm(&self) -> &'static str {
         match self {
@@ -169,6 +177,16 @@ mod tests {
         assert_eq!(text.parse::<Digest>().unwrap(), empty);
         let long = format!("sha512:{}", "0f".repeat(64));
         assert_eq!(long.parse::<Digest>().unwrap().to_string(), long);
+    }
+
+    #[test]
+    fn a_digest_is_compared_in_its_own_algorithm() {
+        let mut hasher = Hasher::Sha512(Sha512::new());
+        hasher.update(b"abc");
+        let long = hasher.finish();
+        assert_eq!(long.like(b"abc"), long);
+        assert_ne!(long.like(b"abd"), long);
+        assert_eq!(Digest::of(b"").like(b"abc"), Digest::of(b"abc"));
     }
 
     #[test]

@@ -70,10 +70,12 @@ impl Destination {
                     stream: None,
                 })
             }
-            Location::Archive { path, entry } => Ok(Self::file(path.clone(), entry.name.clone())),
-            Location::Path(path) => Ok(Self::file(path.clone(), None)),
+            Location::Archive { path, entry } => {
+                Ok(Self::file(path.clone(), entry.name.clone(), reach))
+            }
+            Location::Path(path) => Ok(Self::file(path.clone(), None, reach)),
             Location::Stream => {
-                let memory = Arc::new(Memory::new("oci-archive:-"));
+                let memory = Arc::new(memory("oci-archive:-".to_owned(), reach));
                 Ok(Self {
                     store: Arc::clone(&memory) as Arc<dyn Store>,
                     tag: None,
@@ -84,8 +86,8 @@ impl Destination {
         }
     }
 
-    fn file(path: PathBuf, tag: Option<Tag>) -> Self {
-        let memory = Arc::new(Memory::new(format!("oci-archive:{}", path.display())));
+    fn file(path: PathBuf, tag: Option<Tag>, reach: &Reach) -> Self {
+        let memory = Arc::new(memory(format!("oci-archive:{}", path.display()), reach));
         Self {
             store: Arc::clone(&memory) as Arc<dyn Store>,
             tag,
@@ -124,6 +126,13 @@ impl Destination {
         directory::write_file_with(&path, options, |out| archive::write(&memory, out))?;
         Ok(())
     }
+}
+
+/// Makes a store for what becomes an archive.
+fn memory(place: String, reach: &Reach) -> Memory {
+    Memory::new(place)
+        .with_limits(&reach.limits)
+        .with_spool(&reach.spool_directory)
 }
 
 fn options(force: bool) -> WriteOptions {

@@ -41,7 +41,7 @@ impl Archive {
 /// What the strict reader refuses; [`Kind::Invalid`](crate::error::Kind::Invalid) for a tar that holds no layout.
 pub fn read(content: &Content, place: &str, limits: &Limits) -> Result<Archive> {
     let mut reader = tar::Reader::over(content, tar::Rules::layout(limits));
-    let memory = Memory::new(place);
+    let memory = Memory::new(place).with_limits(limits);
     let mut layout = None;
     let mut index = None;
     while let Some(entry) = reader.next_entry().map_err(|error| error.at(place))? {

@@ -2,25 +2,27 @@
 //!
 //! Contents are handles, so a large blob stays in its file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
 use super::{Name, Opened, RawManifest, Referrers, Store, no_such_manifest};
-use crate::content::Content;
+use crate::content::{Content, Spool};
 use crate::digest::Digest;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::image::Image;
-use crate::limits::Ceiling;
-use crate::oci::{Descriptor, Document, ManifestBlob};
+use crate::limits::{Ceiling, Limits};
+use crate::oci::{Descriptor, Document, ManifestBlob, media_type};
 use crate::tag::Tag;
 
 /// Blobs, manifests and tags, held by this process.
 #[derive(Debug)]
 pub struct Memory {
     place: String,
+    limits: Limits,
     held: Mutex<Held>,
 }
 
@@ -32,15 +34,54 @@ struct Held {
     tags: BTreeMap<Tag, Digest>,
     /// The types under which blobs are manifests, where an archive's index says so.
     media_types: BTreeMap<Digest, String>,
+    /// Where blobs that are pushed are kept, so that neither memory nor open files grow with their number.
+    spool: Option<Spool>,
+    /// How many blobs are kept as the open files as which they came.
+    open: usize,
+}
+
+/// How many pushed blobs may stay in files of their own.
+const OPEN_MAX: usize = 16;
+
+impl Held {
+    /// Returns a content as it is to be kept.
+    fn keep(&mut self, content: &Content) -> io::Result<Content> {
+        let Some(spool) = &mut self.spool else {
+            return Ok(content.clone());
+        };
+        if matches!(content, Content::File { .. }) && self.open < OPEN_MAX {
+            self.open = self.open.saturating_add(1);
+            return Ok(content.clone());
+        }
+        spool.store(&mut content.reader())
+    }
 }
 
 impl Memory {
-    /// Makes an empty store; `place` is what messages call it.
+    /// Makes an empty store with the default ceilings; `place` is what messages call it.
     pub fn new(place: impl Into<String>) -> Self {
         Self {
             place: place.into(),
+            limits: Limits::default(),
             held: Mutex::default(),
         }
+    }
+
+    /// Sets the ceilings for what is read from it.
+    #[must_use]
+    pub fn with_limits(self, limits: &Limits) -> Self {
+        Self {
+            limits: limits.clone(),
+            ..self
+        }
+    }
+
+    /// Lets blobs that are pushed be kept in one temporary file, which is made in `directory`, except for the first few. Without it they
+    /// are kept as they come: in memory, or each in its own open file.
+    #[must_use]
+    pub fn with_spool(self, directory: &Path) -> Self {
+        self.held().spool = Some(Spool::new(directory));
+        self
     }
 
     /// Makes a store that holds one image, under a tag where one is given.
@@ -107,12 +148,13 @@ impl Memory {
         let manifests = self.manifests()?;
         let held = self.held();
         let describe = |digest: &Digest| {
-            let raw = manifests.get(digest)?;
-            Some(Descriptor::new(
-                &raw.media_type,
-                *digest,
-                raw.bytes.len() as u64,
-            ))
+            if let Some(raw) = manifests.get(digest) {
+                let size = raw.bytes.len() as u64;
+                return Some(Descriptor::new(&raw.media_type, *digest, size));
+            }
+            // An index may list what is no manifest.
+            let (media_type, blob) = (held.media_types.get(digest)?, held.blobs.get(digest)?);
+            Some(Descriptor::new(media_type, *digest, blob.len()))
         };
         let tagged = held
             .tags
@@ -120,9 +162,10 @@ impl Memory {
             .filter_map(|(tag, digest)| Some((Some(tag.clone()), describe(digest)?)));
         let children: Vec<Digest> = manifests
             .values()
-            .flat_map(|raw| children(&raw.bytes))
+            .flat_map(|raw| children(&raw.bytes, &self.limits))
             .collect();
-        let loose = manifests.keys().filter(|digest| {
+        let listed: BTreeSet<&Digest> = manifests.keys().chain(held.media_types.keys()).collect();
+        let loose = listed.into_iter().filter(|digest| {
             !held.tags.values().any(|d| d == *digest) && !children.contains(digest)
         });
         Ok(tagged
@@ -135,11 +178,15 @@ impl Memory {
         let held = self.held();
         let mut manifests = held.manifests.clone();
         for (digest, media_type) in &held.media_types {
+            if !media_type::MANIFESTS.contains(&media_type.as_str()) {
+                continue;
+            }
             let Some(blob) = held.blobs.get(digest) else {
                 continue;
             };
             if !manifests.contains_key(digest) {
-                manifests.insert(*digest, self.raw(blob, media_type)?);
+                let raw = self.raw(blob, media_type);
+                manifests.insert(*digest, raw.map_err(|error| error.digest(*digest))?);
             }
         }
         Ok(manifests)
@@ -147,7 +194,7 @@ impl Memory {
 
     /// Reads a blob as a manifest, unchecked but for its size.
     fn raw(&self, blob: &Content, media_type: &str) -> Result<RawManifest> {
-        let max = Ceiling::Manifest.default_value();
+        let max = self.limits[Ceiling::Manifest];
         if blob.len() > max {
             return Err(Error::limit(Ceiling::Manifest, max, blob.len()).at(&self.place));
         }
@@ -167,8 +214,8 @@ impl Memory {
 }
 
 /// Returns the manifests that an index lists; nothing for anything else.
-fn children(bytes: &[u8]) -> Vec<Digest> {
-    match Document::parse(bytes, "", &crate::limits::Limits::default()) {
+fn children(bytes: &[u8], limits: &Limits) -> Vec<Digest> {
+    match Document::parse(bytes, "", limits) {
         Ok(Document::Index(index)) => index.manifests.iter().map(|d| d.digest).collect(),
         _ => Vec::new(),
     }
@@ -198,7 +245,9 @@ impl Store for Memory {
                 held.media_types.get(&digest).cloned().unwrap_or_default(),
             )
         };
-        let raw = self.raw(&blob, &media_type)?;
+        let raw = self
+            .raw(&blob, &media_type)
+            .map_err(|error| error.digest(digest))?;
         // The caller of a tag cannot check the digest, and an archive may lie.
         let found = blob
             .digest(digest.hasher())
@@ -240,7 +289,13 @@ impl Store for Memory {
                     .digest(descriptor.digest),
             );
         }
-        self.put_blob(descriptor.digest, content.clone());
+        let mut held = self.held();
+        let content = held.keep(content).map_err(|error| {
+            let directory = held.spool.as_ref().map(Spool::directory);
+            let directory = directory.unwrap_or(Path::new(&self.place));
+            Error::io("cannot keep a blob in", directory, error)
+        })?;
+        held.blobs.insert(descriptor.digest, content);
         Ok(())
     }
 
@@ -255,7 +310,7 @@ impl Store for Memory {
 
     async fn referrers(&self, digest: &Digest, artifact_type: Option<&str>) -> Result<Referrers> {
         let raws: Vec<(Digest, RawManifest)> = self.manifests()?.into_iter().collect();
-        let found = referring(&raws, digest, artifact_type);
+        let found = referring(&raws, digest, artifact_type, &self.limits);
         Ok(Referrers {
             descriptors: found.map_err(|error| error.at(&self.place))?,
             fallback: false,
@@ -269,31 +324,37 @@ pub(super) fn no_such_blob(place: &str, descriptor: &Descriptor) -> Error {
         .digest(descriptor.digest)
 }
 
+/// What to say about a manifest of which nobody knows whether it is a referrer.
+const MAY_BE_ONE: &str = "it may be a referrer, so that a list of them would not be complete: take it out of `index.json`, or use `bundle pull`, which takes the bundle alone";
+
 /// Describes those manifests whose subject is `digest`, of one artifact type or of all.
 ///
 /// # Errors
 ///
 /// [`Kind::Mismatch`](crate::error::Kind::Mismatch) for a manifest that has not the digest under which it is kept: nobody
-/// can say whether it was a referrer.
+/// can say whether it was a referrer. Neither can anybody of one that cannot be read: what [`Document::parse`] refuses.
 pub(super) fn referring(
     manifests: &[(Digest, RawManifest)],
     digest: &Digest,
     artifact_type: Option<&str>,
+    limits: &Limits,
 ) -> Result<Vec<Descriptor>> {
-    let limits = crate::limits::Limits::default();
     let mut found = Vec::new();
     for (own, raw) in manifests {
-        let mut hasher = own.hasher();
-        hasher.update(&raw.bytes);
-        let actual = hasher.finish();
+        let actual = own.like(&raw.bytes);
         if actual != *own {
             return Err(Error::mismatch("digest of the manifest", own, actual)
                 .digest(*own)
-                .hint("it may be a referrer, so that the list would not be complete"));
+                .hint(MAY_BE_ONE));
         }
-        let Ok(document) = Document::parse(&raw.bytes, &raw.media_type, &limits) else {
-            continue;
-        };
+        let document = Document::parse(&raw.bytes, &raw.media_type, limits).map_err(|error| {
+            let error = error.at(format_args!("the manifest {own}")).digest(*own);
+            match error.kind() {
+                // It has the hint how the ceiling is raised.
+                Kind::Limit => error,
+                _ => error.hint(MAY_BE_ONE),
+            }
+        })?;
         let (subject, kind, annotations) = match &document {
             Document::Manifest(m) => {
                 let kind = m

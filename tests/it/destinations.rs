@@ -146,6 +146,30 @@ fn a_bundle_of_many_files_is_looked_at_with_few_of_them_open() {
 }
 
 #[test]
+fn many_bundles_become_an_archive_with_few_files_open() {
+    let sandbox = Sandbox::new();
+    let mut add: Vec<String> = ["channel", "add", "oci:store", "stable"]
+        .map(Into::into)
+        .into();
+    for minor in 0..20 {
+        let version = format!("1.{minor}.0");
+        bundle_dir(sandbox.path(&version), "demo", &version, None);
+        sandbox.run(["push", &version, "oci:store"]).ok();
+        add.push(version);
+    }
+    sandbox.run(&add).ok();
+    let copy = ["copy", "oci:store:channel-stable"];
+    let ran = sandbox
+        .bundle(copy.into_iter().chain(["all.tar"]))
+        .prelude("ulimit -n 40");
+    ran.run().ok();
+    let back = sandbox.run(["copy", "oci-archive:all.tar:channel-stable", "oci:again"]);
+    back.ok();
+    let ran = sandbox.run(["verify", "oci:again", "--channel", "stable"]);
+    ran.ok();
+}
+
+#[test]
 fn a_directory_without_a_record_is_explained_and_gets_one() {
     let sandbox = Sandbox::new();
     let (_mock, repository) = registry(&sandbox);

@@ -6,7 +6,7 @@ use std::path::Path;
 use manifest_bundle::content::Content;
 use manifest_bundle::digest::Digest;
 use manifest_bundle::error::{Error, Kind};
-use manifest_bundle::limits::Limits;
+use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::oci::{Annotations, Descriptor, Index, Manifest, ManifestBlob, media_type};
 use manifest_bundle::store::layout::Layout;
 use manifest_bundle::store::memory::Memory;
@@ -429,6 +429,134 @@ fn a_flipped_bit_in_a_referrer_is_a_mismatch_and_not_one_referrer_less() {
             let named = referrer.descriptor.digest;
             assert_eq!(error.kind(), Kind::Mismatch, "{position}: {error}");
             assert_eq!(error.detail().digest, Some(named), "{position}: {error}");
+        }
+    }
+}
+
+/// Puts a file into a layout, listed with the media type of a manifest or of something else.
+async fn list(layout: &Layout, path: &Path, media_type: &str, bytes: &[u8]) -> Digest {
+    let descriptor = Descriptor::of(media_type, bytes);
+    let content = Content::from(bytes.to_vec());
+    layout.push_blob(&descriptor, &content).await.unwrap();
+    let file = path.join("index.json");
+    let mut index: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let entries = index["manifests"].as_array_mut().unwrap();
+    entries.push(serde_json::to_value(&descriptor).unwrap());
+    std::fs::write(&file, index.to_string()).unwrap();
+    descriptor.digest
+}
+
+/// Makes an archive of the files of a layout.
+fn archive_of(path: &Path) -> Content {
+    let ran = std::process::Command::new("tar")
+        .args(["--format=gnu", "--owner=0", "--group=0", "-C"])
+        .arg(path)
+        .args(["-c", "oci-layout", "index.json", "blobs"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{said}");
+    Content::from(ran.stdout)
+}
+
+#[test]
+fn what_may_be_a_referrer_and_cannot_be_read_is_an_error_and_not_one_referrer_less() {
+    let sample = Sample::new();
+    let runtime = Runtime::new().unwrap();
+    let many = |count: usize| {
+        let annotations: Vec<String> = (0..count).map(|key| format!(r#""{key}":"x""#)).collect();
+        let referrer = String::from_utf8(sample.referrers[0].bytes.to_vec()).unwrap();
+        referrer.replacen(
+            r#""annotations":{"#,
+            &format!(r#""annotations":{{{},"#, annotations.join(",")),
+            1,
+        )
+    };
+    let large = many(1001);
+    let huge = format!("{}{large}", " ".repeat(4 * 1024 * 1024));
+    let manifest = media_type::MANIFEST;
+    let limits = Limits::default();
+    let raised = Limits::default()
+        .with(Ceiling::Annotations, 2000)
+        .with(Ceiling::Manifest, 8 * 1024 * 1024);
+    for (media_type, bytes, fault, when_raised) in [
+        (manifest, "{", Some(Kind::Unsafe), Some(Kind::Unsafe)),
+        (manifest, &large[..], Some(Kind::Limit), None),
+        (manifest, &huge[..], Some(Kind::Limit), None),
+        ("application/xml", "<a/>", None, None),
+        ("application/xml", &huge[..], None, None),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("layout");
+        let layout = Layout::open_or_create(&path, &limits).unwrap();
+        runtime.block_on(fill(&layout, &sample));
+        let digest = runtime.block_on(list(&layout, &path, media_type, bytes.as_bytes()));
+        let archive = archive_of(&path);
+        for (limits, fault) in [(&limits, fault), (&raised, when_raised)] {
+            let layout = Layout::open(&path, limits).unwrap();
+            let archive = archive::read(&archive, "oci-archive:a.tar", limits).unwrap();
+            for store in [&layout as &dyn Store, &archive.memory] {
+                let first = &sample.first.descriptor.digest;
+                let listed = runtime.block_on(store.referrers(first, None));
+                match (listed, fault) {
+                    (Ok(listed), None) => {
+                        let here = listed.descriptors.iter().any(|d| d.digest == digest);
+                        assert_eq!(here, media_type == manifest, "{}", store.place());
+                    }
+                    (Err(error), Some(kind)) => {
+                        assert_eq!(error.kind(), kind, "{error}");
+                        assert_eq!(error.detail().digest, Some(digest), "{error}");
+                        assert!(error.detail().hint.is_some(), "{error}");
+                    }
+                    (listed, fault) => panic!("{}: {fault:?}: {listed:?}", store.place()),
+                }
+            }
+            // Written again, the archive lists what it listed.
+            let index = |content: &Content| {
+                let read = archive::read(content, "oci-archive:a.tar", limits).unwrap();
+                let mut roots = read.memory.roots().unwrap();
+                roots.sort_by_key(|(_, descriptor)| descriptor.digest);
+                roots
+            };
+            if fault.is_none() {
+                let again = Content::from(archived(&archive.memory));
+                assert_eq!(index(&archive_of(&path)), index(&again));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_manifest_under_a_tag_is_verified_in_every_algorithm() {
+    let sample = Sample::new();
+    let runtime = Runtime::new().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("layout");
+    let layout = Layout::open_or_create(&path, &Limits::default()).unwrap();
+    runtime.block_on(fill(&layout, &sample));
+    let bytes = &sample.second.bytes;
+    let zero: Digest = format!("sha512:{}", "0".repeat(128)).parse().unwrap();
+    let digest = zero.like(bytes);
+    let mut descriptor = Descriptor::new(media_type::MANIFEST, digest, bytes.len() as u64);
+    let content = Content::from(bytes.clone());
+    runtime
+        .block_on(layout.push_blob(&descriptor, &content))
+        .unwrap();
+    let named = ("org.opencontainers.image.ref.name", "long");
+    descriptor.annotations = Annotations::from([(named.0.to_owned(), named.1.to_owned())]);
+    let index = Index::new(vec![descriptor]).write().unwrap();
+    std::fs::write(path.join("index.json"), index).unwrap();
+    let read = || archive::read(&archive_of(&path), "oci-archive:a.tar", &Limits::default());
+    for store in [&layout as &dyn Store, &read().unwrap().memory] {
+        let found = runtime.block_on(manifest(store, by_tag("long"))).unwrap();
+        assert_eq!(found.bytes, *bytes);
+    }
+    flip_in_file(&path.join("blobs/sha512").join(digest.hex()));
+    for store in [&layout as &dyn Store, &read().unwrap().memory] {
+        for name in [by_tag("long"), Name::Digest(digest)] {
+            let error = runtime.block_on(manifest(store, name)).unwrap_err();
+            assert_eq!(error.kind(), Kind::Mismatch, "{error}");
         }
     }
 }
