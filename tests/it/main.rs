@@ -44,5 +44,6 @@ mod talk;
 mod tar;
 mod tar_agreement;
 mod terminal;
+mod two_sides;
 mod validate;
 mod yaml;

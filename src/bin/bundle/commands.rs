@@ -34,6 +34,7 @@ mod version;
 use std::time::Duration;
 
 use clap::Subcommand;
+use manifest_bundle::reference::Location;
 use manifest_bundle::{Error, Result};
 
 use crate::args::{Cli, Format};
@@ -120,6 +121,35 @@ impl Command {
         }
     }
 
+    /// Returns where the command reads from.
+    fn sources(&self) -> Vec<&Location> {
+        match self {
+            Self::Pack(args) => vec![&args.source],
+            Self::Push(args) => vec![&args.source],
+            Self::Pull(args) => vec![&args.source],
+            Self::Unpack(args) => vec![&args.source],
+            Self::Copy(args) => vec![&args.source],
+            Self::Inspect(args) => vec![&args.source],
+            Self::Diff(args) => vec![&args.old, &args.new],
+            Self::Images(args) => vec![&args.source],
+            Self::Lock(args) => vec![&args.source],
+            Self::Validate(args) => args.source.iter().collect(),
+            Self::Render(args) => vec![&args.source],
+            Self::Verify(args) => vec![&args.source],
+            Self::Init(_)
+            | Self::Resolve(_)
+            | Self::Channel(_)
+            | Self::List(_)
+            | Self::Tag(_)
+            | Self::Login(_)
+            | Self::Logout(_)
+            | Self::Limits(_)
+            | Self::Completion(_)
+            | Self::Man(_)
+            | Self::Version(_) => Vec::new(),
+        }
+    }
+
     async fn run(self, settings: &Settings) -> Result<Answer> {
         match self {
             Self::Init(args) => init::run(&args, settings),
@@ -155,7 +185,8 @@ pub(crate) fn run(cli: Cli) -> Result<Answer> {
         let error = Error::usage("`--format sarif` is for `validate` alone");
         return Err(error.hint("use `--format json`"));
     }
-    let settings = Settings::new(&cli.common);
+    let reads_stdin = cli.command.sources().contains(&&Location::Stream);
+    let settings = Settings::new(&cli.common, reads_stdin);
     let (timeout, subject) = (cli.command.timeout(), cli.command.subject());
     let own = settings.clone();
     interrupt::run(timeout, subject, &settings, async move || {

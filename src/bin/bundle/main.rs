@@ -8,6 +8,7 @@ mod output;
 mod report;
 mod sarif;
 mod settings;
+mod stdin;
 mod talk;
 mod terminal;
 

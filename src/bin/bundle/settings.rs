@@ -8,14 +8,15 @@ use manifest_bundle::credential::{Credential, Credentials, Secret};
 use manifest_bundle::docker_config::{self, Notice, Sources, Tell};
 use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::ops::open::Reach;
-use manifest_bundle::reference;
+use manifest_bundle::reference::{self, Location};
 use manifest_bundle::store::registry::{
     self, AccessSettings, ClientCertificate, Event, Events, Proxies,
 };
-use manifest_bundle::{Error, Kind, Result};
+use manifest_bundle::{Error, Result};
 
 use crate::args::{Access, Common, Format};
 use crate::interrupt::Stop;
+use crate::stdin::Stdin;
 use crate::talk::Talk;
 use crate::terminal;
 
@@ -30,19 +31,22 @@ pub(crate) struct Settings {
     pub(crate) spool_directory: PathBuf,
     /// How many threads compress and check.
     pub(crate) threads: usize,
+    /// What comes on standard input.
+    pub(crate) stdin: Stdin,
     /// Set when the command is to stop.
     pub(crate) stop: Stop,
 }
 
 impl Settings {
-    /// Takes the flags that every command has.
-    pub(crate) fn new(common: &Common) -> Self {
+    /// Takes the flags that every command has, and whether a source of this one is `-`.
+    pub(crate) fn new(common: &Common, reads_stdin: bool) -> Self {
         Self {
             limits: common.limits.limits.clone(),
             talk: Talk::new(common.quiet, common.verbose),
             format: common.format,
             spool_directory: std::env::temp_dir(),
             threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(16)),
+            stdin: Stdin::new(reads_stdin),
             stop: Stop::default(),
         }
     }
@@ -54,6 +58,23 @@ impl Settings {
             limits: self.limits.clone(),
             spool_directory: self.spool_directory.clone(),
         })
+    }
+
+    /// Returns how the two sides of a call are reached, each with its own flags and those for both. The same flags are
+    /// one way, so that the two share tokens.
+    pub(crate) fn reach_both(&self, both: &Access, sides: [Side<'_>; 2]) -> Result<[Reach; 2]> {
+        let [one, other] = access_of_both(both, sides);
+        if one.password_stdin && other.password_stdin && one.username != other.username {
+            return Err(
+                Error::usage("stdin holds one password, and two are asked for")
+                    .hint("use `bundle login` for one of the registries"),
+            );
+        }
+        let reach = self.reach(&one)?;
+        if one == other {
+            return Ok([reach.clone(), reach]);
+        }
+        Ok([reach, self.reach(&other)?])
     }
 
     /// Returns how registries are reached with some flags and credentials.
@@ -94,7 +115,7 @@ impl Settings {
 
     /// Returns where credentials are looked for: flags win over files.
     fn credentials(&self, flags: &Access) -> Result<Credentials> {
-        if let Some(credential) = given_credential(flags)? {
+        if let Some(credential) = self.given_credential(flags)? {
             return Ok(Credentials::fixed(credential, "--username"));
         }
         Ok(docker_config::credentials(self.sources(flags)?))
@@ -114,6 +135,57 @@ impl Settings {
         Ok(sources)
     }
 
+    /// Returns the credential for a login; what flags and environment do not give is asked for, if there is somebody to ask.
+    pub(crate) fn login_credential(
+        &self,
+        flags: &Access,
+        registry: &reference::Registry,
+    ) -> Result<Option<Credential>> {
+        if flags.password_stdin || !std::io::stdin().is_terminal() {
+            return self.given_credential(flags);
+        }
+        let username = match &flags.username {
+            Some(username) => username.clone(),
+            None => terminal::ask(&format!("User name for {registry}"))?,
+        };
+        if std::env::var_os("BUNDLE_PASSWORD").is_some() {
+            let username = Some(username);
+            return self.given_credential(&Access {
+                username,
+                ..flags.clone()
+            });
+        }
+        let password = Secret::new(terminal::ask_hidden("Password or token")?);
+        Ok(Some(Credential::Basic { username, password }))
+    }
+
+    /// Returns the credential that flags and environment give, if a user name was given.
+    fn given_credential(&self, flags: &Access) -> Result<Option<Credential>> {
+        let Some(username) = &flags.username else {
+            return if flags.password_stdin {
+                Err(Error::usage("--password-stdin needs --username"))
+            } else {
+                Ok(None)
+            };
+        };
+        let password = if flags.password_stdin {
+            self.stdin.password()?
+        } else if let Some(password) = std::env::var_os("BUNDLE_PASSWORD") {
+            Secret::new(
+                password
+                    .into_string()
+                    .map_err(|_| Error::usage("`BUNDLE_PASSWORD` is not UTF-8"))?,
+            )
+        } else {
+            return Err(Error::usage("--username is given without a password")
+                .hint("pipe it in with --password-stdin, or set BUNDLE_PASSWORD"));
+        };
+        Ok(Some(Credential::Basic {
+            username: username.clone(),
+            password,
+        }))
+    }
+
     fn events(&self) -> Events {
         let talk = self.talk.clone();
         Events::new(move |event| match event {
@@ -125,83 +197,27 @@ impl Settings {
     }
 }
 
-/// Returns the credential for a login; what flags and environment do not give is asked for, if there is somebody to ask.
-pub(crate) fn login_credential(
-    flags: &Access,
-    registry: &reference::Registry,
-) -> Result<Option<Credential>> {
-    if flags.password_stdin || !std::io::stdin().is_terminal() {
-        return given_credential(flags);
-    }
-    let username = match &flags.username {
-        Some(username) => username.clone(),
-        None => terminal::ask(&format!("User name for {registry}"))?,
-    };
-    if std::env::var_os("BUNDLE_PASSWORD").is_some() {
-        let username = Some(username);
-        return given_credential(&Access {
-            username,
-            ..flags.clone()
-        });
-    }
-    let password = Secret::new(terminal::ask_hidden("Password or token")?);
-    Ok(Some(Credential::Basic { username, password }))
-}
+/// One side of a call that has two: the flags for it alone, and where it is.
+pub(crate) type Side<'a> = (Access, &'a Location);
 
-/// Returns the credential that flags and environment give, if a user name was given.
-pub(crate) fn given_credential(flags: &Access) -> Result<Option<Credential>> {
-    let Some(username) = &flags.username else {
-        return if flags.password_stdin {
-            Err(Error::usage("--password-stdin needs --username"))
-        } else {
-            Ok(None)
-        };
+/// Completes the flags of each side with those for both.
+fn access_of_both(both: &Access, sides: [Side<'_>; 2]) -> [Access; 2] {
+    let registry = |location: &Location| match location {
+        Location::Registry(reference) => Some(reference.repository.registry().clone()),
+        _ => None,
     };
-    let password = if flags.password_stdin {
-        password_from_stdin()?
-    } else if let Some(password) = std::env::var_os("BUNDLE_PASSWORD") {
-        Secret::new(
-            password
-                .into_string()
-                .map_err(|_| Error::usage("`BUNDLE_PASSWORD` is not UTF-8"))?,
-        )
-    } else {
-        return Err(Error::usage("--username is given without a password")
-            .hint("pipe it in with --password-stdin, or set BUNDLE_PASSWORD"));
+    let [(_, one), (_, other)] = &sides;
+    let are_two = match (registry(one), registry(other)) {
+        (Some(one), Some(other)) => one != other,
+        _ => false,
     };
-    Ok(Some(Credential::Basic {
-        username: username.clone(),
-        password,
-    }))
-}
-
-/// Reads a password; one newline at its end is not part of it.
-fn password_from_stdin() -> Result<Secret> {
-    const PASSWORD_MAX: u64 = 64 * 1024;
-    let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(PASSWORD_MAX.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|error| {
-            Error::new(
-                Kind::Io,
-                format!("cannot read the password from stdin: {error}"),
-            )
-        })?;
-    if bytes.len() as u64 > PASSWORD_MAX {
-        return Err(Error::usage(format!(
-            "the password on stdin is longer than {PASSWORD_MAX} bytes"
-        )));
-    }
-    let text =
-        String::from_utf8(bytes).map_err(|_| Error::usage("the password on stdin is not UTF-8"))?;
-    let text = text.strip_suffix('\n').unwrap_or(&text);
-    let text = text.strip_suffix('\r').unwrap_or(text);
-    if text.is_empty() {
-        return Err(Error::usage("the password on stdin is empty"));
-    }
-    Ok(Secret::new(text))
+    sides.map(|(mut own, location)| {
+        // Flags for both sides say which authorities are trusted, not that both of two registries speak TLS.
+        if are_two && both.plain_http.is_none() {
+            own.keep_plain_on_this_machine(location);
+        }
+        own.or(both)
+    })
 }
 
 /// Reads a PEM file; what is in it is checked by whoever uses it.

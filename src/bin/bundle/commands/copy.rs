@@ -55,36 +55,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
-    let both = args.access.access();
-    let (mut from, mut to) = (args.from.access(), args.to.access());
-    // Flags for both sides say which authorities are trusted, not that both of two registries speak TLS.
-    let are_two = match (&args.source, &args.destination) {
-        (Location::Registry(a), Location::Registry(b)) => {
-            a.repository.registry() != b.repository.registry()
-        }
-        _ => false,
-    };
-    if are_two && both.plain_http.is_none() {
-        from.keep_plain_on_this_machine(&args.source);
-        to.keep_plain_on_this_machine(&args.destination);
-    }
-    let (from, to) = (from.or(&both), to.or(&both));
-    if from.password_stdin && to.password_stdin && from.username != to.username {
-        return Err(
-            Error::usage("stdin holds one password, and two are asked for")
-                .hint("use `bundle login` for one of the registries"),
-        );
-    }
     if args.destination == Location::Stream {
         terminal::refuse_archive()?;
     }
-    let source_reach = settings.reach(&from)?;
-    // One registry with one set of flags is reached once, so that its tokens are shared.
-    let destination_reach = if to == from {
-        source_reach.clone()
-    } else {
-        settings.reach(&to)?
-    };
+    let sides = [
+        (args.from.access(), &args.source),
+        (args.to.access(), &args.destination),
+    ];
+    let [source_reach, destination_reach] = settings.reach_both(&args.access.access(), sides)?;
 
     let place = match &args.source {
         Location::Stream => open_archive(settings, &source_reach)?,

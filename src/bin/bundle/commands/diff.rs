@@ -69,18 +69,16 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     if matches!((&args.old, &args.new), (Location::Stream, Location::Stream)) {
         return Err(Error::usage("`-` can be one side only"));
     }
-    let both = args.access.access();
-    let flags = [args.from.access(), args.to.access()].map(|own| own.or(&both));
-    let mut sides = Vec::new();
-    for (location, flags) in [&args.old, &args.new].into_iter().zip(&flags) {
-        let reach = settings.reach(flags)?;
-        let read = contents::read(location, Expectations::default(), &reach, settings);
-        sides.push(read.await?);
-    }
-    let (Some(new), Some(old)) = (sides.pop(), sides.pop()) else {
-        return Err(Error::usage("there are not two sides"));
+    let sides = [
+        (args.from.access(), &args.old),
+        (args.to.access(), &args.new),
+    ];
+    let [from, to] = settings.reach_both(&args.access.access(), sides)?;
+    let none = Expectations::default;
+    let sides = Sides {
+        old: contents::read(&args.old, none(), &from, settings).await?,
+        new: contents::read(&args.new, none(), &to, settings).await?,
     };
-    let sides = Sides { old, new };
     let (old, new) = (&sides.old, &sides.new);
     let progress = settings.talk.work("comparing");
     if args.files {

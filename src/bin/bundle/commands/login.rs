@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::args::{AccessArgs, TransferArgs, word};
 use crate::output::Answer;
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 
 /// Keep a credential for a registry, once the registry has accepted it
 ///
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let access = args.access.access();
-    let Some(credential) = settings::login_credential(&access, &args.host)? else {
+    let Some(credential) = settings.login_credential(&access, &args.host)? else {
         return Err(
             Error::usage("a login needs --username and a password").hint(format!(
                 "echo \"$PASSWORD\" | bundle login {} --username NAME --password-stdin",

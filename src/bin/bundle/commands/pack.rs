@@ -34,7 +34,7 @@ use crate::terminal;
 pub(crate) struct Args {
     /// A bundle directory, a bare directory of manifests, one file, or `-` for a stream of objects
     #[arg(value_name = "DIR", value_parser = directory_location)]
-    source: Location,
+    pub(super) source: Location,
     /// FILE.tar, oci:DIR[:NAME], or `-`  [default: ./PACKAGE-VERSION.bundle.tar]
     #[arg(short, long, value_name = "OUT", value_parser = word::<Location>)]
     output: Option<Location>,

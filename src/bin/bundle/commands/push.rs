@@ -36,7 +36,7 @@ use crate::settings::Settings;
 pub(crate) struct Args {
     /// A directory, an archive, a layout, a registry reference, or `-`
     #[arg(value_name = "SRC", value_parser = word::<Location>)]
-    source: Location,
+    pub(super) source: Location,
     /// HOST/REPOSITORY[:TAG], or oci:DIR[:NAME]
     #[arg(value_name = "REF", value_parser = word::<Location>)]
     pub(super) destination: Location,

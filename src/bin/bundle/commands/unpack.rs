@@ -26,7 +26,7 @@ use crate::settings::Settings;
 pub(crate) struct Args {
     /// An archive, oci:DIR[:NAME], a registry reference, or `-`
     #[arg(value_name = "SRC", value_parser = word::<Location>)]
-    source: Location,
+    pub(super) source: Location,
     #[command(flatten)]
     write: WriteArgs,
     #[command(flatten)]
