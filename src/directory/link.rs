@@ -144,5 +144,5 @@ pub(super) fn special(path: &Path, kind: FileType) -> Error {
     let shown_path = shown(&path.to_string_lossy());
     Error::new(Kind::Unsafe, format!("`{shown_path}` is {what}"))
         .file(path.display())
-        .hint("`--ignore PATTERN` leaves it out")
+        .hint("`--exclude PATTERN` leaves it out")
 }

@@ -341,5 +341,5 @@ pub(super) fn sensitive(path: &Path, kind: Sensitive) -> Error {
     let shown_path = shown(&path.to_string_lossy());
     Error::unsafe_content(format!("`{shown_path}` is a {kind}"))
         .file(path.display())
-        .hint("leave it out with `--ignore PATTERN`, or carry it with `--include PATTERN`")
+        .hint("leave it out with `--exclude PATTERN`, or carry it with `--include PATTERN`")
 }

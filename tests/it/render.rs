@@ -280,3 +280,22 @@ fn what_cannot_be_ordered_is_named_by_where_it_stands() {
         .assert_code(11)
         .assert_stderr_has("error: bare/x.yaml:1: ");
 }
+
+#[test]
+fn a_hint_of_a_directory_that_is_kept_names_a_flag_of_the_command() {
+    let sandbox = Sandbox::new();
+    sandbox.write("bare/x.yaml", WEB);
+    sandbox.write("out/mine", "mine");
+    let render = ["render", "bare", "--output-dir", "out"];
+    sandbox
+        .run(render)
+        .assert_code(13)
+        .assert_stderr_has("`--force`");
+    let force = [&render[..], &["--force"]].concat();
+    sandbox
+        .run(&force)
+        .assert_code(13)
+        .assert_stderr_has("`--prune`");
+    sandbox.run([&force[..], &["--prune"]].concat()).ok();
+    assert!(!sandbox.path("out/mine").exists());
+}

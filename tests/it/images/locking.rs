@@ -344,3 +344,18 @@ fn flags_that_mean_nothing_to_a_list_of_images_are_refused() {
         .run(["images", "in", "--exclude", "*.json", "--allow-invalid"])
         .ok();
 }
+
+#[test]
+fn a_file_that_is_no_lock_is_replaced_where_the_call_says_so() {
+    let sandbox = Sandbox::new();
+    bundle(&sandbox, &[]);
+    sandbox.write("mine", "mine");
+    lock(&sandbox, &["-o", "mine"])
+        .assert_code(13)
+        .assert_stderr_has("`--force` replaces it");
+    assert_eq!(fs::read(sandbox.path("mine")).unwrap(), b"mine");
+    lock(&sandbox, &["-o", "mine", "--force"]).ok();
+    let text = fs::read_to_string(sandbox.path("mine")).unwrap();
+    assert!(text.contains("images"), "{text}");
+    lock(&sandbox, &["--force"]).assert_code(2);
+}

@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Write the lock to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Let that file be replaced, also when it is no lock
+    #[arg(long, requires = "output")]
+    force: bool,
     #[command(flatten)]
     files: SourceArgs,
     #[command(flatten)]
@@ -407,7 +410,7 @@ fn write(
 /// Tells whether the lock may take the place of what is at its path: of a lock, or of anything at the lock's own place.
 fn may_replace(path: &Path, args: &Args, settings: &Settings) -> Result<bool> {
     let content = match directory::look(path)? {
-        _ if args.output.is_none() => return Ok(true),
+        _ if args.force || args.output.is_none() => return Ok(true),
         directory::Found::File(content) => content,
         _ => return Ok(false),
     };

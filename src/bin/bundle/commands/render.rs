@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use manifest_bundle::bundle::{Files, MANIFESTS};
-use manifest_bundle::directory;
+use manifest_bundle::directory::{self, WriteOptions};
 use manifest_bundle::escape::{shown, shown_lines};
 use manifest_bundle::metadata::{Mediatype, Metadata};
 use manifest_bundle::objects::Summary;
@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Exchange the directory if it exists; files that were not written by this tool are kept safe
     #[arg(long, requires = "output_dir")]
     force: bool,
+    /// With --force: also remove files that were not written by this tool, or that have lost their record in a copy or clone
+    #[arg(long, requires = "force")]
+    prune: bool,
     #[command(flatten)]
     expect: ExpectationArgs,
     #[command(flatten)]
@@ -88,7 +91,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     }
     let mut answer = Answer::new("", plan(&documents, &found));
     if let Some(directory) = &args.output_dir {
-        write_directory(directory, &documents, args.force, settings)?;
+        let options = settings.stop.write_options(args.force, args.prune);
+        write_directory(directory, &documents, &options, settings)?;
         answer.text = directory.display().to_string();
     } else if settings.format == Format::Text && !write_stream(&documents, &found)? {
         answer.code = READER_GONE;
@@ -214,7 +218,7 @@ fn ends_without_line_end(document: &Document) -> io::Result<bool> {
 fn write_directory(
     directory: &Path,
     documents: &[Document],
-    force: bool,
+    options: &WriteOptions,
     settings: &Settings,
 ) -> Result<()> {
     let mut files = Files::new();
@@ -226,8 +230,7 @@ fn write_directory(
             .map_err(|invalid: manifest_bundle::invalid::Invalid| invalid.of_kind(Kind::Invalid))?;
         files.insert(path, document.text.clone());
     }
-    let options = settings.stop.write_options(force, false);
-    let written = directory::write(&files, directory, &options)?;
+    let written = directory::write(&files, directory, options)?;
     pull::tell(directory, &written, settings);
     Ok(())
 }
