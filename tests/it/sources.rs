@@ -316,3 +316,52 @@ fn streams_are_taken_where_the_help_says_so() {
         with(words, stdin).assert_code(2).assert_stderr_has(hint);
     }
 }
+
+#[test]
+fn flags_for_packing_are_refused_for_what_is_packed() {
+    let sandbox = Sandbox::new();
+    bundle_dir(sandbox.path("in"), "demo", "1.0.0", None);
+    sandbox.run(["push", "in", "oci:store"]).ok();
+    for flags in [
+        &["--exclude", "*.md"][..],
+        &["--include", "*.md"],
+        &["--no-default-ignores"],
+        &["--resolve-symlinks"],
+        &["--symlink-root", "in"],
+        &["--flatten"],
+        &["--allow-invalid"],
+        &["--olm"],
+        &["--created", "2026-01-01T00:00:00Z"],
+        &["--image-format", "docker"],
+        &["--package", "demo"],
+        &["--version", "1.0.0"],
+        &["--annotation", "a=b"],
+    ] {
+        for call in [
+            &["push", "oci:store:1.0.0", "oci:other"][..],
+            &["validate", "oci:store:1.0.0"],
+        ] {
+            sandbox
+                .run([call, flags].concat())
+                .assert_code(2)
+                .assert_stderr_has("is packed already");
+        }
+    }
+}
+
+#[test]
+fn a_hint_about_a_file_that_is_not_carried_names_flags_that_leave_it_out() {
+    let sandbox = Sandbox::new();
+    bundle_dir(sandbox.path("in"), "demo", "1.0.0", None);
+    sandbox.write(
+        "in/manifests/id_rsa",
+        "-----BEGIN OPENSSH PRIVATE KEY-----\n",
+    );
+    for call in [&["pack", "in", "--dry-run"][..], &["validate", "in"]] {
+        let ran = sandbox.run(call);
+        assert_ne!(ran.code(), 0, "{ran}");
+        let said = format!("{}{}", ran.stdout(), ran.stderr());
+        assert!(said.contains("`--exclude PATTERN`"), "{ran}");
+        sandbox.run([call, &["--exclude", "id_rsa"]].concat()).ok();
+    }
+}

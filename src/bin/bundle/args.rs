@@ -285,7 +285,7 @@ impl RunningArgs {
 }
 
 /// What the bundle is, where its metadata does not say it.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(crate) struct IdentityArgs {
     /// The package
     #[arg(long, value_name = "NAME", value_parser = word::<PackageName>, help_heading = "Identity")]
@@ -367,12 +367,6 @@ impl IdentityArgs {
         expected.operator_id = self.operator_id.take().or(expected.operator_id.take());
         Ok(())
     }
-
-    /// Tells whether nothing was given.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.identity()
-            .is_ok_and(|identity| identity == Identity::default())
-    }
 }
 
 /// Parses a word of the format; the hint comes behind the reason.
@@ -381,7 +375,7 @@ pub(crate) fn word<T: FromStr<Err = Invalid>>(text: &str) -> Result<T, String> {
 }
 
 /// A version, and how it was written where that was with a leading `v`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spelled {
     version: Version,
     with_v: Option<String>,

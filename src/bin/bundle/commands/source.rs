@@ -24,7 +24,7 @@ use crate::report::{self, counted};
 use crate::settings::{self, Settings};
 
 /// How a directory is read.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args)]
 pub(super) struct ReadArgs {
     /// Carry files of sub-directories as `sub-file.yaml`
     #[arg(long, help_heading = "Packing")]
@@ -62,7 +62,7 @@ impl ReadArgs {
 }
 
 /// How a directory is packed; commands that only read take the defaults.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args)]
 pub(super) struct PackArgs {
     #[command(flatten)]
     pub(super) identity: IdentityArgs,
@@ -116,12 +116,7 @@ impl PackArgs {
 
     /// Refuses flags that say how to pack, for a source that is packed already.
     pub(super) fn refuse(&self, location: &Location) -> Result<()> {
-        let packs = self.read.flatten
-            || self.olm
-            || self.created.is_some()
-            || self.image_format != FormatArg::Oci
-            || !self.identity.is_empty();
-        if packs {
+        if *self != Self::default() {
             return Err(Error::usage(format!(
                 "`{location}` is packed already; flags for packing cannot change it"
             ))
