@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::support::{MockRegistry, Running, Sandbox};
+use crate::support::{Act, MockRegistry, Running, Sandbox, bundle_dir, on};
 
 /// How long a run may take to end; far less than any of the runs here would take by itself.
 const SOON: Duration = Duration::from_secs(3);
@@ -132,4 +132,36 @@ fn a_command_whose_time_is_up_says_what_it_was_about() {
         .run();
     ran.assert_code(5);
     assert_eq!(ran.stderr(), "error: -: not done after 0.1 s (--timeout)\n");
+}
+
+#[test]
+fn an_upload_that_was_begun_is_ended_at_the_registry() {
+    for (signal, arguments, code) in [
+        (Some(Signal::INT), &[][..], 130),
+        (Some(Signal::TERM), &[], 143),
+        (None, &["--timeout", "2s"], 5),
+    ] {
+        let sandbox = Sandbox::new();
+        bundle_dir(sandbox.path("in"), "demo", "1.0.0", None);
+        let mock = MockRegistry::plain();
+        mock.rule(on("PUT", "/uploads/"), Act::Stall);
+        let there = mock.repository("demo");
+        let call = ["push", "in", &there].into_iter();
+        let run = sandbox
+            .bundle(call.chain(arguments.iter().copied()))
+            .spawn();
+        mock.wait_for("PUT", "/uploads/");
+        if let Some(signal) = signal {
+            run.signal(signal);
+        }
+        let ran = run.wait();
+        ran.assert_code(code);
+        let log = mock.log();
+        let ended = log
+            .iter()
+            .filter(|line| line.starts_with("DELETE /v2/demo/blobs/uploads/"))
+            .count();
+        assert!(ended > 0, "{log:#?}{ran}");
+        assert_eq!(mock.open_uploads(), 0, "{log:#?}{ran}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Running a command so that signals and --timeout are heard at any time, also while it computes or waits for the disk.
 //!
-//! The work has a thread of its own. Asked to stop, it ends where it waits for the network, and takes away what it has
-//! staged where it writes; whatever else it is at, the process ends without it after a moment. That leaves nothing half
+//! The work has a thread of its own. Asked to stop, it ends where it waits for the network, takes away what it has
+//! staged where it writes, and ends the uploads that it has begun; whatever else it is at, the process ends without it after a moment. That leaves nothing half
 //! written: results are moved into place when they are whole, and until then lie in files without names.
 //!
 //! With `BUNDLE_TEST_THREADS=1` the work is done on the main thread and one more, and nothing is listened for: the tests of
@@ -26,6 +26,9 @@ use crate::terminal;
 
 /// How long the work may take to end when it is asked to.
 const GRACE: Duration = Duration::from_millis(200);
+
+/// How long uploads that came to nothing may take to be ended at a registry: some round trips with one that is far away.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// The stack of the thread that works, as large as that of a main thread.
 const STACK: usize = 8 * 1024 * 1024;
@@ -153,6 +156,8 @@ where
             if let Err(panic) = worker.join() {
                 std::panic::resume_unwind(panic);
             }
+            // A blob that failed makes the others that travel with it be dropped.
+            runtime.block_on(settings.settle(SETTLE));
             // Work on other threads that nobody waits for any more must not hold the process.
             runtime.shutdown_timeout(GRACE);
             // Nobody asked it to stop, and its thread has ended without a panic.
@@ -168,6 +173,7 @@ where
             drop(ask);
             let ended = runtime.block_on(async { tokio::time::timeout(GRACE, told).await.is_ok() });
             if ended {
+                runtime.block_on(settings.settle(SETTLE));
                 runtime.shutdown_timeout(GRACE);
             } else {
                 // What still runs would find its runtime gone; it ends with the process instead.

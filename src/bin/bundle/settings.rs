@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use manifest_bundle::credential::{Credential, Credentials, Secret};
 use manifest_bundle::docker_config::{self, Notice, Sources, Tell};
@@ -35,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) stdin: Stdin,
     /// Set when the command is to stop.
     pub(crate) stop: Stop,
+    /// What registries were reached with, for whoever tidies up there.
+    reached: Arc<Mutex<Vec<registry::Access>>>,
 }
 
 impl Settings {
@@ -48,7 +52,18 @@ impl Settings {
             threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(16)),
             stdin: Stdin::new(reads_stdin),
             stop: Stop::default(),
+            reached: Arc::default(),
         }
+    }
+
+    /// Waits, but no longer than that, until uploads that came to nothing are ended at their registries.
+    pub(crate) async fn settle(&self, at_most: Duration) {
+        let reached = {
+            let reached = self.reached.lock();
+            reached.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        let all = reached.iter().map(|access| access.settle(at_most));
+        futures_util::future::join_all(all).await;
     }
 
     /// Returns how places are reached with some flags.
@@ -99,7 +114,7 @@ impl Settings {
                 ));
             }
         };
-        registry::Access::new(AccessSettings {
+        let access = registry::Access::new(AccessSettings {
             credentials,
             plain_http: flags.plain_http,
             insecure: flags.insecure,
@@ -110,7 +125,10 @@ impl Settings {
             events: self.events(),
             limits: self.limits.clone(),
             ..AccessSettings::default()
-        })
+        })?;
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        reached.push(access.clone());
+        Ok(access)
     }
 
     /// Returns where credentials are looked for: flags win over files.

@@ -200,6 +200,11 @@ impl MockRegistry {
         self.shared.state.lock().unwrap().uploads.clear();
     }
 
+    /// How many upload sessions are open.
+    pub(crate) fn open_uploads(&self) -> usize {
+        self.shared.state.lock().unwrap().uploads.len()
+    }
+
     /// Puts a blob in, without a request; returns its digest.
     pub(crate) fn put_blob(&self, repository: &str, bytes: &[u8]) -> String {
         let mut state = self.shared.state.lock().unwrap();
