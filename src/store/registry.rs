@@ -69,7 +69,7 @@ use body::Body;
 use http::Request;
 use retry::{Attempts, Failure};
 use session::Session;
-use upload::Upload;
+use unfinished::Unfinished;
 
 /// How often something that was just written is looked for again.
 const LOOKS: u32 = 3;
@@ -87,8 +87,8 @@ pub struct Registry {
 struct Kept {
     /// Whether something is or will be written, so that one leave is asked for and not two.
     writes: AtomicBool,
-    /// Uploads that the registry began when it was asked to mount.
-    uploads: Mutex<HashMap<Digest, Upload>>,
+    /// Uploads that the registry began when it was asked to mount; what nobody uses is ended with the last clone.
+    uploads: Mutex<HashMap<Digest, Unfinished>>,
     /// What was just written, as paths: a registry may need a moment until it finds it.
     written: Mutex<HashSet<String>>,
 }
@@ -204,13 +204,13 @@ impl Registry {
         self.session.explain(failure.error, &self.repository)
     }
 
-    fn keep_upload(&self, digest: Digest, upload: Upload) {
+    fn keep_upload(&self, digest: Digest, upload: Unfinished) {
         let uploads = &self.kept.uploads;
         let mut uploads = uploads.lock().unwrap_or_else(PoisonError::into_inner);
         uploads.insert(digest, upload);
     }
 
-    fn kept_upload(&self, digest: &Digest) -> Option<Upload> {
+    fn kept_upload(&self, digest: &Digest) -> Option<Unfinished> {
         let uploads = &self.kept.uploads;
         let mut uploads = uploads.lock().unwrap_or_else(PoisonError::into_inner);
         uploads.remove(digest)

@@ -85,6 +85,13 @@ impl Client {
         Registry::open(repository.parse().unwrap(), access).unwrap()
     }
 
+    /// Waits until what was broken off is ended.
+    async fn settle(&self) {
+        if let Some(access) = &self.access {
+            access.settle(Duration::from_secs(10)).await;
+        }
+    }
+
     fn waits(&self) -> Vec<Duration> {
         self.heard.lock().unwrap().waits.clone()
     }

@@ -9,6 +9,7 @@ use crate::reference::Repository;
 
 use super::Registry;
 use super::retry::Failure;
+use super::unfinished::Unfinished;
 
 impl Registry {
     /// Tells whether a blob is here.
@@ -69,7 +70,9 @@ impl Registry {
             StatusCode::CREATED => Ok(true),
             StatusCode::ACCEPTED => {
                 if let Ok(upload) = self.begun(&reply) {
-                    self.keep_upload(*digest, upload);
+                    let mut unfinished = Unfinished::new(self);
+                    unfinished.begin(upload);
+                    self.keep_upload(*digest, unfinished);
                 }
                 Ok(false)
             }

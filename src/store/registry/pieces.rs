@@ -40,7 +40,7 @@ impl Registry {
                 Ok(reply) => reply,
                 Err(failure) => {
                     attempts.again(failure).await?;
-                    position = self.ask_position(&mut upload, attempts).await?;
+                    position = self.ask_position(&mut upload, attempts, unfinished).await?;
                     continue;
                 }
             };
@@ -73,19 +73,19 @@ impl Registry {
                         smallest: upload.smallest,
                         ..self.begun(&reply)?
                     };
-                    unfinished.url = Some(upload.url.clone());
+                    unfinished.goes_on_at(&upload.url);
                 }
                 416 => {
                     let failure = reply.refused(request.doing, &self.session.settings.time);
                     attempts.again(Failure::passing(failure.error)).await?;
-                    position = self.ask_position(&mut upload, attempts).await?;
+                    position = self.ask_position(&mut upload, attempts, unfinished).await?;
                 }
                 404 => return Err(lost(&reply, &request, self).into()),
                 413 => return Err(Setback::TooLarge(reply)),
                 _ => {
                     let failure = reply.refused(request.doing, &self.session.settings.time);
                     attempts.again(failure).await?;
-                    position = self.ask_position(&mut upload, attempts).await?;
+                    position = self.ask_position(&mut upload, attempts, unfinished).await?;
                 }
             }
         }
@@ -99,6 +99,7 @@ impl Registry {
         &self,
         upload: &mut Upload,
         attempts: &mut Attempts,
+        unfinished: &mut Unfinished,
     ) -> Result<u64, Setback> {
         let mut request = self.request(Method::GET, "", "cannot go on with an upload")?;
         request.url = upload.url.clone();
@@ -108,6 +109,7 @@ impl Registry {
         }
         if reply.header(&LOCATION).is_some() {
             upload.url = self.begun(&reply)?.url;
+            unfinished.goes_on_at(&upload.url);
         }
         match reply.header(&RANGE).map(stored_up_to) {
             Some(Some(position)) => Ok(position),

@@ -61,15 +61,19 @@ impl Registry {
         descriptor: &Descriptor,
         content: &Content,
     ) -> Result<()> {
-        let mut unfinished = Unfinished::new(self);
+        let kept = self.kept_upload(&descriptor.digest);
+        let mut unfinished = kept.unwrap_or_else(|| Unfinished::new(self));
         let sent = self.send_blob(descriptor, content, &mut unfinished).await;
-        if let (Err(_), Some(ending)) = (&sent, unfinished.end()) {
+        // What a blob did not need after all is ended aside, when this is dropped.
+        if sent.is_err()
+            && let Some(ending) = unfinished.end()
+        {
             ending.await;
         }
         sent
     }
 
-    /// Sends a blob, as often as it takes.
+    /// Sends a blob, as often as it takes; the first time with an upload that was begun already, if there is one.
     async fn send_blob(
         &self,
         descriptor: &Descriptor,
@@ -84,18 +88,20 @@ impl Registry {
             );
         }
         let mut attempts = self.attempts();
-        let mut begun = self.kept_upload(&digest);
+        let mut begun = unfinished.upload();
         let mut in_pieces = false;
         let mut broken = 0_u32;
         loop {
             let upload = match begun.take() {
                 Some(upload) => upload,
                 None => match self.begin_upload(&mut attempts, &digest).await? {
-                    Some(upload) => upload,
+                    Some(upload) => {
+                        unfinished.begin(upload.clone());
+                        upload
+                    }
                     None => return Ok(()),
                 },
             };
-            unfinished.url = Some(upload.url.clone());
             let sent = if in_pieces {
                 self.send_pieces(upload, &digest, content, &mut attempts, unfinished)
                     .await
@@ -104,7 +110,7 @@ impl Registry {
             };
             match sent {
                 Ok(()) => {
-                    unfinished.url = None;
+                    unfinished.finish();
                     return Ok(());
                 }
                 Err(Setback::TooLarge(_)) if !in_pieces && content.len() > PIECE => {
@@ -116,10 +122,9 @@ impl Registry {
                     return Err(failure.error.digest(digest));
                 }
                 Err(Setback::Failure(failure)) => {
-                    // An error on the way may have come after the last byte.
+                    // An error on the way may have come after the last byte, or somebody else has sent the blob meanwhile.
                     attempts.again(failure).await?;
                     if self.has_blob(&digest).await? {
-                        unfinished.url = None;
                         return Ok(());
                     }
                     // Some say "too large" by closing the connection in the middle of the body.
