@@ -21,9 +21,6 @@ use super::incoming::Incoming;
 use super::manifest::check_digest_header;
 use super::retry::{Attempts, Failure};
 
-/// After this many bytes an interruption counts as the first one again.
-const PROGRESS: u64 = 1024 * 1024;
-
 /// A blob on its way.
 struct Download {
     registry: Registry,
@@ -36,8 +33,6 @@ struct Download {
     position: u64,
     /// How many of the next bytes were given out already, because the server began at the start again.
     skip: u64,
-    /// How many bytes were given out when attempts were last counted anew.
-    mark: u64,
     /// Whether the registry was asked again because the storage that it sent us to refused.
     asked_again: bool,
 }
@@ -58,7 +53,6 @@ impl Registry {
             incoming: None,
             position: 0,
             skip: 0,
-            mark: 0,
             asked_again: false,
         };
         download.connect().await?;
@@ -91,10 +85,7 @@ impl Download {
                     }
                     let bytes = piece.len() as u64;
                     self.position = self.position.saturating_add(bytes);
-                    if self.position.saturating_sub(self.mark) >= PROGRESS {
-                        self.mark = self.position;
-                        self.attempts.progressed();
-                    }
+                    self.attempts.reached(self.position);
                     let digest = self.descriptor.digest;
                     let events = self.registry.session.events();
                     events.tell(Event::Received { digest, bytes });

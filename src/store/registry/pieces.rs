@@ -53,6 +53,7 @@ impl Registry {
                         Some(stored) if stored > position && stored <= end => {
                             let taken = stored.saturating_sub(position);
                             position = stored;
+                            attempts.reached(position);
                             // Who takes next to nothing of each piece would be sent the same bytes for ever.
                             if position < end && taken < LEAST_TAKEN {
                                 let error = Error::protocol(format!(

@@ -26,6 +26,8 @@ pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 const BUDGET: Duration = Duration::from_secs(120);
 /// How much of one attempt counts: one that sent bytes for an hour has not wasted an hour.
 const COUNTED: Duration = Duration::from_secs(30);
+/// After this many more bytes of a blob a failure counts as the first one again.
+const PROGRESS: u64 = 1024 * 1024;
 
 /// Whether a failed attempt is worth repeating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +79,8 @@ pub(super) struct Attempts {
     spent: Duration,
     failed: u32,
     throttled: u32,
+    /// How many bytes had passed when failures were last forgotten.
+    mark: u64,
 }
 
 impl Attempts {
@@ -89,12 +93,19 @@ impl Attempts {
             place,
             failed: 0,
             throttled: 0,
+            mark: 0,
         }
     }
 
-    /// Forgets earlier failures, because there was progress since.
-    pub(super) fn progressed(&mut self) {
+    /// Notes how many bytes of a blob have passed; earlier failures are forgotten when that is enough more than ever
+    /// before. What begins at the start again has to come further, so that it does not go on for ever.
+    pub(super) fn reached(&mut self, position: u64) {
+        if position.saturating_sub(self.mark) < PROGRESS {
+            return;
+        }
+        self.mark = position;
         self.failed = 0;
+        self.throttled = 0;
         self.spent = Duration::ZERO;
         self.began = self.time.now();
     }

@@ -195,3 +195,41 @@ async fn t_s15_pieces_go_on_behind_what_was_taken_and_are_as_long_as_the_registr
         assert_eq!(ranges, want, "{smallest}");
     }
 }
+
+#[tokio::test]
+async fn failures_between_pieces_that_were_taken_are_each_the_first_but_no_piece_counts_twice() {
+    // Each second piece fails once: more failures than one operation may have in a row.
+    let size = 30 << 20;
+    let sample = Sample::new(&bytes(size));
+    for passing in [Response::new(502), Response::throttled()] {
+        let mock = MockRegistry::start(Modes {
+            chunk_limit: Some(4 << 20),
+            ..Modes::default()
+        });
+        for n in 0..6 {
+            let nth = on("PATCH", "/uploads/").nth(2 + 2 * n);
+            mock.rule(nth, Act::Respond(passing.clone()));
+        }
+        let mut client = Client::new();
+        let to = client.open(&mock.repository("a"));
+        to.push_blob(&sample.layer.0, &sample.layer.1)
+            .await
+            .unwrap();
+        assert_eq!(client.retries().len(), 6, "{:?}", mock.log());
+    }
+    // A registry that takes the first piece again and again, and forgets the upload each time, is given up.
+    let mock = MockRegistry::start(Modes {
+        chunk_limit: Some(4 << 20),
+        ..Modes::default()
+    });
+    let forgotten = Response::error(404, "BLOB_UPLOAD_UNKNOWN", "x");
+    for n in 0..20 {
+        let nth = on("PATCH", "/uploads/").nth(2 + 2 * n);
+        mock.rule(nth, Act::Respond(forgotten.clone()));
+    }
+    let mut client = Client::new();
+    let to = client.open(&mock.repository("a"));
+    let pushed = to.push_blob(&sample.layer.0, &sample.layer.1).await;
+    assert_eq!(pushed.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(client.retries().len(), 4);
+}
