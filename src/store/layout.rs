@@ -7,8 +7,8 @@
 mod files;
 mod index;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
@@ -22,17 +22,16 @@ use crate::oci::{Descriptor, ManifestBlob};
 use crate::reference::Entry;
 use crate::tag::Tag;
 
-use files::Files;
+use files::{Files, Unfinished};
 pub(super) use index::{LAYOUT_FILE, LAYOUT_TEXT, LayoutIndex, check_layout_file, entry};
 
 /// A layout in a directory.
 #[derive(Debug)]
 pub struct Layout {
-    path: PathBuf,
     files: Files,
     limits: Limits,
-    /// Whether this process made the layout and nothing names a manifest in it yet.
-    fresh: AtomicBool,
+    /// What was written into a layout that this process made, as long as nothing names a manifest in it.
+    unfinished: Mutex<Option<Unfinished>>,
 }
 
 impl Layout {
@@ -42,7 +41,11 @@ impl Layout {
     ///
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such directory, [`Kind::Invalid`](crate::error::Kind::Invalid) when it is no layout.
     pub fn open(path: &Path, limits: &Limits) -> Result<Self> {
-        let files = Files::open(path)?;
+        Self::of(Files::open(path)?, limits)
+    }
+
+    /// Makes sure that a directory is a layout.
+    fn of(files: Files, limits: &Limits) -> Result<Self> {
         let text = files
             .read(&[LAYOUT_FILE], limits[Ceiling::Manifest])?
             .ok_or_else(|| {
@@ -51,12 +54,11 @@ impl Layout {
                     files.shown()
                 ))
             })?;
-        check_layout_file(&text, limits).map_err(|error| error.at(path.display()))?;
+        check_layout_file(&text, limits).map_err(|error| error.at(files.shown()))?;
         Ok(Self {
-            path: path.to_owned(),
             files,
             limits: limits.clone(),
-            fresh: AtomicBool::new(false),
+            unfinished: Mutex::new(None),
         })
     }
 
@@ -73,7 +75,7 @@ impl Layout {
             .read(&[LAYOUT_FILE], limits[Ceiling::Manifest])?
             .is_some()
         {
-            return Self::open(path, limits);
+            return Self::of(files, limits);
         }
         if !files.is_empty_or_ours()? {
             // Another process may have made the layout since the look above.
@@ -81,7 +83,7 @@ impl Layout {
                 .read(&[LAYOUT_FILE], limits[Ceiling::Manifest])?
                 .is_some()
             {
-                return Self::open(path, limits);
+                return Self::of(files, limits);
             }
             return Err(Error::conflict(format!(
                 "`{}` exists and is no OCI layout",
@@ -90,10 +92,9 @@ impl Layout {
             .hint("name another directory, or an empty one"));
         }
         Ok(Self {
-            path: path.to_owned(),
             files,
             limits: limits.clone(),
-            fresh: AtomicBool::new(made),
+            unfinished: Mutex::new(made.then(Unfinished::default)),
         })
     }
 
@@ -137,7 +138,10 @@ impl Layout {
 
     /// Changes the index under the lock: read, change, write beside, rename.
     fn update(&self, change: impl FnOnce(&mut LayoutIndex)) -> Result<()> {
-        self.files.write_once(LAYOUT_FILE, LAYOUT_TEXT.as_bytes())?;
+        let is_new = self.files.write_once(LAYOUT_FILE, LAYOUT_TEXT.as_bytes())?;
+        if let Some(unfinished) = &mut *self.unfinished() {
+            unfinished.is_marked |= is_new;
+        }
         let _lock = self.files.lock(LAYOUT_FILE)?;
         self.files.remove_leftovers();
         let max = self.limits[Ceiling::Manifest];
@@ -147,16 +151,33 @@ impl Layout {
         let text = index.write()?;
         self.files
             .replace(LayoutIndex::FILE, &text, former.as_deref())?;
-        self.fresh.store(false, Ordering::Relaxed);
+        *self.unfinished() = None;
         Ok(())
+    }
+
+    /// Writes a blob.
+    fn push(&self, digest: &Digest, content: &Content) -> Result<()> {
+        let is_new = self.files.push(digest, content)?;
+        if let Some(unfinished) = &mut *self.unfinished()
+            && is_new
+        {
+            unfinished.blobs.insert(*digest);
+        }
+        Ok(())
+    }
+
+    fn unfinished(&self) -> MutexGuard<'_, Option<Unfinished>> {
+        self.unfinished
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Layout {
     /// Takes a layout away that this process began and could not finish.
     fn drop(&mut self) {
-        if self.fresh.load(Ordering::Relaxed) {
-            self.files.remove_unfinished(&self.path);
+        if let Some(unfinished) = &*self.unfinished() {
+            self.files.remove_unfinished(unfinished);
         }
     }
 }
@@ -214,14 +235,12 @@ impl Store for Layout {
             let (size, found) = (descriptor.size, content.len());
             return Err(Error::mismatch("size of the blob", size, found).digest(descriptor.digest));
         }
-        self.files.push(&descriptor.digest, content)
+        self.push(&descriptor.digest, content)
     }
 
     async fn push_manifest(&self, manifest: &ManifestBlob, tag: Option<&Tag>) -> Result<()> {
-        self.files.push(
-            &manifest.descriptor.digest,
-            &Content::from(manifest.bytes.clone()),
-        )?;
+        let content = Content::from(manifest.bytes.clone());
+        self.push(&manifest.descriptor.digest, &content)?;
         self.update(|index| index.insert(manifest, tag))
     }
 

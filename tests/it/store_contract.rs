@@ -332,6 +332,63 @@ fn a_layout_keeps_the_contract_for_those_who_open_it_later_too() {
 }
 
 #[test]
+fn a_layout_that_was_begun_goes_and_nothing_of_anybody_else() {
+    let limits = Limits::default();
+    let sample = Sample::new();
+    let runtime = Runtime::new().unwrap();
+    let [mine, theirs] = [&sample.blobs[0], &sample.blobs[1]];
+    let directory = tempfile::tempdir().unwrap();
+    let file =
+        |path: &Path, of: &Descriptor| path.join("blobs/sha256").join(of.digest.hex()).exists();
+    for case in [
+        "alone",
+        "a file",
+        "a writer that stays",
+        "a writer that left",
+    ] {
+        let path = directory.path().join(case);
+        let first = Layout::open_or_create(&path, &limits).unwrap();
+        let push = |layout: &Layout, (descriptor, content): &(Descriptor, Content)| {
+            let pushed = layout.push_blob(descriptor, content);
+            runtime.block_on(pushed).unwrap();
+        };
+        push(&first, mine);
+        match case {
+            "a file" => std::fs::write(path.join("blobs/notes.txt"), "mine").unwrap(),
+            "a writer that stays" => {
+                let second = Layout::open_or_create(&path, &limits).unwrap();
+                push(&second, theirs);
+                // It need not send what is there.
+                push(&second, mine);
+                drop(first);
+                assert!(file(&path, &mine.0) && file(&path, &theirs.0), "{case}");
+                let name = tag("1.0.0");
+                let manifest = second.push_manifest(&sample.first, Some(&name));
+                runtime.block_on(manifest).unwrap();
+                drop(second);
+                assert!(file(&path, &mine.0), "{case}");
+                continue;
+            }
+            "a writer that left" => {
+                let second = Layout::open_or_create(&path, &limits).unwrap();
+                push(&second, theirs);
+            }
+            _ => {}
+        }
+        drop(first);
+        assert_eq!(path.exists(), case != "alone", "{case}");
+        assert!(!file(&path, &mine.0), "{case}");
+        let is_kept = path.join("blobs/notes.txt").exists();
+        assert_eq!(is_kept, case == "a file", "{case}");
+        assert_eq!(file(&path, &theirs.0), case == "a writer that left");
+    }
+    let nowhere = directory.path().join("nowhere");
+    std::os::unix::fs::symlink("missing", &nowhere).unwrap();
+    let error = Layout::open_or_create(&nowhere, &limits).unwrap_err();
+    assert_eq!(error.kind(), Kind::Conflict, "{error}");
+}
+
+#[test]
 fn an_archive_keeps_the_contract() {
     let sample = Sample::new();
     let runtime = Runtime::new().unwrap();

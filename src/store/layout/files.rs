@@ -1,23 +1,36 @@
 //! The files of a layout: opened below its directory without following links, written beside and renamed.
 
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::retry_on_intr;
 use tempfile::NamedTempFile;
 
 use crate::content::Content;
 use crate::digest::Digest;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::escape::shown;
 use crate::limits::Ceiling;
 
 /// What the names of temporary files in a layout begin with.
 const TEMPORARY: &str = ".bundle-";
+
+/// How often a directory that vanishes is made anew.
+const ROUNDS: usize = 8;
+
+/// What a process wrote into a layout that has no index yet.
+#[derive(Debug, Default)]
+pub(super) struct Unfinished {
+    /// The blobs that nobody else had put there.
+    pub(super) blobs: BTreeSet<Digest>,
+    /// Whether it wrote the file that says that this is a layout.
+    pub(super) is_marked: bool,
+}
 
 /// The directory of a layout.
 #[derive(Debug)]
@@ -43,14 +56,43 @@ impl Files {
         }
     }
 
-    /// Opens the directory, or makes it; tells whether it was made.
+    /// Opens the directory to write into it, or makes it; tells whether it was made.
+    ///
+    /// As long as it is open, nobody who keeps to [`Files::remove_unfinished`] takes away what is in it.
     pub(super) fn open_or_create(path: &Path) -> Result<(Self, bool)> {
-        let made = match again(|| std::fs::create_dir(path)) {
-            Ok(()) => true,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(error) => return Err(Error::io("cannot make the directory", path, error)),
-        };
-        Ok((Self::open(path)?, made))
+        for _ in 0..ROUNDS {
+            let made = match again(|| std::fs::create_dir(path)) {
+                Ok(()) => true,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+                Err(error) => return Err(Error::io("cannot make the directory", path, error)),
+            };
+            let files = match Self::open(path) {
+                // Somebody took it away, or it is a link to nowhere.
+                Err(error) if error.kind() == Kind::NotFound => continue,
+                files => files?,
+            };
+            // Some network file systems have no locks. Then nobody can remove anything either.
+            let _ =
+                retry_on_intr(|| rustix::fs::flock(&files.directory, FlockOperation::LockShared));
+            // Between opening and locking it whoever had begun it may have taken it away.
+            if files.is_at(path) {
+                return Ok((files, made));
+            }
+        }
+        Err(Error::conflict(format!(
+            "`{}` is a link to nowhere, or somebody keeps removing it",
+            shown(&path.to_string_lossy())
+        )))
+    }
+
+    /// Tells whether the directory is still what its path names.
+    fn is_at(&self, path: &Path) -> bool {
+        let own = rustix::fs::fstat(&self.directory);
+        let there = rustix::fs::stat(path);
+        match (own, there) {
+            (Ok(own), Ok(there)) => (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino),
+            _ => false,
+        }
     }
 
     /// Returns the path for messages.
@@ -163,16 +205,18 @@ impl Files {
         Ok(file)
     }
 
-    /// Writes a blob under its digest, if it is not there, and checks that it has it.
-    pub(super) fn push(&self, digest: &Digest, content: &Content) -> Result<()> {
+    /// Writes a blob under its digest, if it is not there, and checks that it has it; tells whether there was nothing before.
+    pub(super) fn push(&self, digest: &Digest, content: &Content) -> Result<bool> {
         let hex = digest.hex();
-        if let Some(present) = self.content(&["blobs", digest.algorithm(), &hex])?
+        let present = self.content(&["blobs", digest.algorithm(), &hex])?;
+        let is_new = present.is_none();
+        if let Some(present) = present
             && present.len() == content.len()
             && present
                 .digest(digest.hasher())
                 .is_ok_and(|found| found == *digest)
         {
-            return Ok(());
+            return Ok(false);
         }
         for directory in ["blobs".to_owned(), format!("blobs/{}", digest.algorithm())] {
             let mode = Mode::from_raw_mode(0o755);
@@ -213,15 +257,20 @@ impl Files {
             );
         }
         Self::settle(temporary, &target)?;
-        Self::sync(target.parent().unwrap_or(&self.path))
+        Self::sync(target.parent().unwrap_or(&self.path)).inspect_err(|_| {
+            if is_new {
+                let _ = std::fs::remove_file(&target);
+            }
+        })?;
+        Ok(is_new)
     }
 
-    /// Writes a file that is the same for everybody, unless it is there.
+    /// Writes a file that is the same for everybody, unless it is there; tells whether it did.
     ///
     /// It is never replaced: others may hold a lock on it by now, and a lock on another file keeps nobody apart.
-    pub(super) fn write_once(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write_once(&self, name: &str, bytes: &[u8]) -> Result<bool> {
         if self.open_file(&[name])?.is_some() {
-            return Ok(());
+            return Ok(false);
         }
         let target = self.path.join(name);
         let fail = |error| Error::io("cannot write", &target, error);
@@ -233,12 +282,13 @@ impl Files {
                 Ok(_) => break,
                 Err(error) => match error.error.kind() {
                     io::ErrorKind::Interrupted => temporary = error.file,
-                    io::ErrorKind::AlreadyExists => break,
+                    io::ErrorKind::AlreadyExists => return Ok(false),
                     _ => return Err(fail(error.error)),
                 },
             }
         }
-        Self::sync(&self.path)
+        Self::sync(&self.path)?;
+        Ok(true)
     }
 
     /// Replaces a file: the old one or the new one is there at any moment.
@@ -328,11 +378,31 @@ impl Files {
             .map_err(|error| Error::io("cannot write", directory, error))
     }
 
-    /// Removes a layout that was begun and never got an index.
-    pub(super) fn remove_unfinished(&self, path: &Path) {
-        if matches!(self.open_file(&["index.json"]), Ok(None)) {
-            // Nobody can do anything about a failure here, and the directory is no layout without its index.
-            let _ = std::fs::remove_dir_all(path);
+    /// Removes a layout that was begun and never got an index: the blobs that were written for it and the directories, as far
+    /// as nothing else is in them. While another process writes into it, all of it stays.
+    pub(super) fn remove_unfinished(&self, unfinished: &Unfinished) {
+        let lock = FlockOperation::NonBlockingLockExclusive;
+        if retry_on_intr(|| rustix::fs::flock(&self.directory, lock)).is_err()
+            || !matches!(self.open_file(&[super::LayoutIndex::FILE]), Ok(None))
+        {
+            return;
+        }
+        // Nobody can do anything about a failure here, and the directory is no layout without its index.
+        let remove = |name: &str, flags| {
+            let _ = retry_on_intr(|| rustix::fs::unlinkat(&self.directory, name, flags));
+        };
+        for digest in &unfinished.blobs {
+            let name = format!("blobs/{}/{}", digest.algorithm(), digest.hex());
+            remove(&name, AtFlags::empty());
+        }
+        if unfinished.is_marked {
+            remove(super::LAYOUT_FILE, AtFlags::empty());
+        }
+        for directory in ["blobs/sha256", "blobs/sha512", "blobs"] {
+            remove(directory, AtFlags::REMOVEDIR);
+        }
+        if self.is_at(&self.path) {
+            let _ = again(|| std::fs::remove_dir(&self.path));
         }
     }
 }
