@@ -60,7 +60,7 @@ ceilings! {
     /// Levels of indexes below indexes.
     GraphDepth = "graph-depth", 4, false;
     /// Manifests that one copy walks over.
-    GraphNodes = "graph-nodes", 1_000, true;
+    GraphNodes = "graph-nodes", 4_000, true;
     /// Tags of a repository.
     Tags = "tags", 100_000, true;
     /// Pages of a listing.

@@ -170,14 +170,7 @@ impl Walk<'_> {
     async fn below(&mut self, manifest: &ManifestBlob, depth: u64) -> Result<()> {
         let limits = &self.options.limits;
         self.seen.insert(manifest.descriptor.digest);
-        let nodes = self.seen.len() as u64;
-        if nodes > limits[Ceiling::GraphNodes] {
-            return Err(Error::limit(
-                Ceiling::GraphNodes,
-                limits[Ceiling::GraphNodes],
-                nodes,
-            ));
-        }
+        self.expect_few_nodes(0)?;
         match &manifest.document {
             Document::Manifest(image) => self.blobs(image.blobs()).await,
             Document::Index(index) => {
@@ -188,6 +181,21 @@ impl Walk<'_> {
                         limits[Ceiling::GraphDepth],
                         depth,
                     ));
+                }
+                // What the index tells already is refused before anything of it is written.
+                let new: BTreeSet<&Digest> = index
+                    .manifests
+                    .iter()
+                    .map(|child| &child.digest)
+                    .filter(|digest| !self.seen.contains(digest))
+                    .collect();
+                self.expect_few_nodes(new.len())?;
+                let sizes = index.manifests.iter().map(|child| child.size);
+                let (largest, max) = (sizes.max().unwrap_or(0), limits[Ceiling::Manifest]);
+                if largest > max {
+                    return Err(Error::limit(Ceiling::Manifest, max, largest)
+                        .at(self.source.place())
+                        .digest(manifest.descriptor.digest));
                 }
                 for child in &index.manifests {
                     if self.seen.contains(&child.digest) {
@@ -200,6 +208,16 @@ impl Walk<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Refuses to walk over too many manifests: those that were seen, and some more.
+    fn expect_few_nodes(&self, more: usize) -> Result<()> {
+        let nodes = self.seen.len().saturating_add(more) as u64;
+        let max = self.options.limits[Ceiling::GraphNodes];
+        if nodes > max {
+            return Err(Error::limit(Ceiling::GraphNodes, max, nodes).at(self.source.place()));
+        }
+        Ok(())
     }
 
     /// Fetches a manifest by its descriptor, whose size must hold too.
@@ -317,12 +335,12 @@ impl Walk<'_> {
             let Ok(tag) = text.parse::<Tag>() else {
                 continue;
             };
-            if self.source.tagged(&tag).await?.is_none() {
+            // What the tag names now is what is fetched, whoever moves it meanwhile.
+            let Some(named) = self.source.tagged(&tag).await? else {
                 continue;
-            }
-            let manifest =
-                store::fetch_manifest(self.source, &Name::Tag(tag.clone()), &self.options.limits)
-                    .await?;
+            };
+            let named = Name::Digest(named);
+            let manifest = store::fetch_manifest(self.source, &named, &self.options.limits).await?;
             if self.options.referrers == ReferrersMode::Copy {
                 self.below(&manifest, 0).await?;
                 self.name(&manifest, std::slice::from_ref(&tag)).await?;
@@ -387,4 +405,69 @@ async fn send(
     )
     .await?;
     destination.push_blob(descriptor, &content).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::ENTRIES_MAX;
+    use crate::content::Content;
+    use crate::error::Kind;
+    use crate::oci::{Annotations, Index, Manifest, media_type};
+    use crate::store::memory::Memory;
+
+    /// Makes a store with an index of as many images as a channel may have.
+    fn full() -> (Memory, ManifestBlob) {
+        let limits = Limits::default();
+        let memory = Memory::new("source");
+        let config = Descriptor::of(media_type::CONFIG, b"{}");
+        memory.put_blob(config.digest, Content::from("{}"));
+        let images = (0..ENTRIES_MAX).map(|number| {
+            let manifest = Manifest {
+                annotations: Annotations::from([("number".to_owned(), number.to_string())]),
+                artifact_type: None,
+                config: config.clone(),
+                layers: Vec::new(),
+                media_type: media_type::MANIFEST.to_owned(),
+                schema_version: 2,
+                subject: None,
+            };
+            let image = ManifestBlob::new(manifest.write().unwrap(), &limits).unwrap();
+            memory.put_manifest(&image, None);
+            image.descriptor
+        });
+        let index = Index::new(images.collect()).write().unwrap();
+        let index = ManifestBlob::new(index, &limits).unwrap();
+        memory.put_manifest(&index, None);
+        (memory, index)
+    }
+
+    #[tokio::test]
+    async fn a_full_channel_is_copied_or_refused_before_anything_is_written() {
+        let (source, index) = full();
+        let mut options = CopyOptions {
+            concurrency: 1,
+            spool_directory: std::env::temp_dir(),
+            limits: Limits::default(),
+            referrers: ReferrersMode::Copy,
+            confirm: false,
+        };
+        let destination = Memory::new("destination");
+        let copied = copy(&source, &index, &destination, &[], &options).await;
+        assert_eq!(copied.unwrap().manifests, ENTRIES_MAX as u64 + 1);
+
+        let default = options.limits.clone();
+        for (ceiling, value) in [
+            (Ceiling::GraphNodes, ENTRIES_MAX as u64),
+            (Ceiling::Manifest, 100),
+        ] {
+            options.limits = default.clone().with(ceiling, value);
+            let destination = Memory::new("destination");
+            let refused = copy(&source, &index, &destination, &[], &options).await;
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), Kind::Limit, "{error}");
+            assert!(error.message().contains(ceiling.name()), "{error}");
+            assert!(destination.contents().is_empty(), "{error}");
+        }
+    }
 }
