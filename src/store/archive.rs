@@ -4,6 +4,7 @@
 //! is used as for layers (J5); every blob is checked when it is fetched, as everywhere.
 
 use std::io::Write;
+use std::path::Path;
 
 use super::Name;
 use super::layout::{LAYOUT_FILE, LAYOUT_TEXT, LayoutIndex, entry};
@@ -50,8 +51,8 @@ pub fn read(content: &Content, place: &str, limits: &Limits) -> Result<Archive> 
             continue;
         };
         match entry.path.as_str() {
-            LAYOUT_FILE => layout = Some(small(&content, limits)?),
-            LayoutIndex::FILE => index = Some(small(&content, limits)?),
+            LAYOUT_FILE => layout = Some(small(&content, LAYOUT_FILE, place, limits)?),
+            LayoutIndex::FILE => index = Some(small(&content, LayoutIndex::FILE, place, limits)?),
             path => {
                 if let Some(digest) = digest_of(path) {
                     memory.put_blob(digest, content);
@@ -109,14 +110,15 @@ pub fn write(memory: &Memory, out: &mut dyn Write) -> Result<()> {
 }
 
 /// Reads a small file of the archive.
-fn small(content: &Content, limits: &Limits) -> Result<Vec<u8>> {
+fn small(content: &Content, name: &str, place: &str, limits: &Limits) -> Result<Vec<u8>> {
     let max = limits[Ceiling::Manifest];
     if content.len() > max {
-        return Err(Error::limit(Ceiling::Manifest, max, content.len()));
+        let error = Error::limit(Ceiling::Manifest, max, content.len());
+        return Err(error.at(format_args!("{place}: `{name}`")));
     }
     let bytes = content
         .to_bytes()
-        .map_err(|error| Error::io("cannot read", std::path::Path::new("archive"), error))?;
+        .map_err(|error| Error::io("cannot read", Path::new(place), error))?;
     Ok(bytes.to_vec())
 }
 

@@ -411,6 +411,16 @@ fn an_archive_keeps_the_contract() {
 }
 
 #[test]
+fn an_archive_that_is_over_a_ceiling_says_where_it_is() {
+    let bytes = Content::from(archived(&Memory::new("memory")));
+    let limits = Limits::default().with(Ceiling::Manifest, 10);
+    let error = archive::read(&bytes, "oci-archive:a.tar", &limits).unwrap_err();
+    assert_eq!(error.kind(), Kind::Limit, "{error}");
+    let place = "oci-archive:a.tar: `index.json`: ";
+    assert!(error.message().starts_with(place), "{error}");
+}
+
+#[test]
 fn a_registry_keeps_the_contract() {
     let server = DockerRegistry::open();
     let store = registry(&server.repository("contract"));
