@@ -241,8 +241,8 @@ async fn blob_once(
             if content.len() != descriptor.size {
                 return Err(size_fault(content.len().to_string()));
             }
-            let found = content
-                .digest(descriptor.digest.hasher())
+            let found = digest_of(&content, &descriptor.digest)
+                .await
                 .map_err(|error| Error::io("cannot read", Path::new(&store.place()), error))?;
             Ok((content, found))
         }
@@ -264,6 +264,21 @@ async fn blob_once(
             Ok((writer.finish().map_err(io_fault)?, hasher.finish()))
         }
     }
+}
+
+/// Up to how many bytes are hashed on the spot; to hand over fewer costs more than to hash them.
+const ON_THE_SPOT: u64 = 1024 * 1024;
+
+/// Computes the digest of a content in the algorithm of another one; of a large one off the threads that wait for the network.
+async fn digest_of(content: &Content, wanted: &Digest) -> std::io::Result<Digest> {
+    let hasher = wanted.hasher();
+    if content.len() <= ON_THE_SPOT {
+        return content.digest(hasher);
+    }
+    let content = content.clone();
+    tokio::task::spawn_blocking(move || content.digest(hasher))
+        .await
+        .map_err(std::io::Error::other)?
 }
 
 /// Says that a manifest is not here; the same words for every store. Without a place, the caller puts it before them.

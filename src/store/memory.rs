@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::{Name, Opened, RawManifest, Referrers, Store, no_such_manifest};
+use super::{Name, Opened, RawManifest, Referrers, Store, digest_of, no_such_manifest};
 use crate::content::{Content, Spool};
 use crate::digest::Digest;
 use crate::error::{Error, Kind, Result};
@@ -280,8 +280,8 @@ impl Store for Memory {
             let (size, found) = (descriptor.size, content.len());
             return Err(Error::mismatch("size of the blob", size, found).digest(descriptor.digest));
         }
-        let found = content
-            .digest(descriptor.digest.hasher())
+        let found = digest_of(content, &descriptor.digest)
+            .await
             .map_err(|error| Error::io("cannot read", Path::new(&self.place), error))?;
         if found != descriptor.digest {
             return Err(
