@@ -40,7 +40,7 @@ pub use ahead::{
     Ahead, Present, in_the_way, look_ahead, look_ahead_at_channels, look_ahead_at_file,
 };
 pub use channels::{Channels, read_channels};
-pub use look::{Found, look};
+pub use look::{Standing, look};
 pub use origins::Origins;
 pub use read::read;
 pub use write::{write, write_file, write_file_with};

@@ -12,7 +12,7 @@ use crate::escape::shown;
 
 /// What stands at a path.
 #[derive(Debug)]
-pub enum Found {
+pub enum Standing {
     /// Nothing.
     Nothing,
     /// A directory.
@@ -28,7 +28,7 @@ pub enum Found {
 /// # Errors
 ///
 /// [`Kind::Unsafe`] for a pipe, a device or a socket; [`Kind::Io`] for what cannot be opened.
-pub fn look(path: &Path) -> Result<Found> {
+pub fn look(path: &Path) -> Result<Standing> {
     let fail = |error: std::io::Error| Error::io("cannot open", path, error);
     let special = || {
         let path = shown(&path.to_string_lossy());
@@ -38,7 +38,7 @@ pub fn look(path: &Path) -> Result<Found> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let fd = match rustix::io::retry_on_intr(|| openat(CWD, path, flags, Mode::empty())) {
         Ok(fd) => fd,
-        Err(Errno::NOENT) => return Ok(Found::Nothing),
+        Err(Errno::NOENT) => return Ok(Standing::Nothing),
         Err(Errno::NXIO) => return Err(special()),
         Err(error) => return Err(fail(error.into())),
     };
@@ -48,12 +48,14 @@ pub fn look(path: &Path) -> Result<Found> {
             let mark = statat(&fd, "oci-layout", AtFlags::empty());
             let is_layout = mark.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
             Ok(if is_layout {
-                Found::Layout
+                Standing::Layout
             } else {
-                Found::Directory
+                Standing::Directory
             })
         }
-        FileType::RegularFile => Ok(Found::File(Content::of_file(File::from(fd)).map_err(fail)?)),
+        FileType::RegularFile => Ok(Standing::File(
+            Content::of_file(File::from(fd)).map_err(fail)?,
+        )),
         _ => Err(special()),
     }
 }
@@ -68,11 +70,11 @@ mod tests {
     fn what_stands_at_a_path_is_told_apart() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        assert!(matches!(look(&at("none")), Ok(Found::Nothing)));
-        assert!(matches!(look(directory.path()), Ok(Found::Directory)));
+        assert!(matches!(look(&at("none")), Ok(Standing::Nothing)));
+        assert!(matches!(look(directory.path()), Ok(Standing::Directory)));
         fs::write(at("oci-layout"), "{}").unwrap();
-        assert!(matches!(look(directory.path()), Ok(Found::Layout)));
-        let Ok(Found::File(content)) = look(&at("oci-layout")) else {
+        assert!(matches!(look(directory.path()), Ok(Standing::Layout)));
+        let Ok(Standing::File(content)) = look(&at("oci-layout")) else {
             panic!("a file is a file");
         };
         assert_eq!(content.len(), 2);

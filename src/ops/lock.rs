@@ -15,7 +15,7 @@ use super::open::Reach;
 
 /// What a registry says about an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Digests {
     /// The digest that is meant: the one in the name, or else what its tag names.
     pub digest: Digest,
     /// What the tag names at the moment; nothing where there is no tag, or the registry does not have it.
@@ -23,7 +23,7 @@ pub struct Found {
 }
 
 /// Asks for all images, at most so many at once; the answers come in the order of the images.
-pub async fn find(images: &[Reference], reach: &Reach, concurrency: usize) -> Vec<Result<Found>> {
+pub async fn find(images: &[Reference], reach: &Reach, concurrency: usize) -> Vec<Result<Digests>> {
     stream::iter(images)
         .map(|image| find_one(image, reach))
         .buffered(concurrency.max(1))
@@ -36,7 +36,7 @@ pub async fn find(images: &[Reference], reach: &Reach, concurrency: usize) -> Ve
 /// # Errors
 ///
 /// [`Kind::NotFound`](crate::Kind::NotFound) when the registry has no such tag or digest, and what it refuses.
-async fn find_one(image: &Reference, reach: &Reach) -> Result<Found> {
+async fn find_one(image: &Reference, reach: &Reach) -> Result<Digests> {
     let registry = Registry::open(image.repository.clone(), &reach.access)?;
     let tagged = match &image.tag {
         Some(tag) => registry.tagged(tag).await?,
@@ -45,11 +45,11 @@ async fn find_one(image: &Reference, reach: &Reach) -> Result<Found> {
     let missing = || Error::not_found("the registry has no such image").reference(image);
     match image.digest {
         // The digest decides, so it must be there whatever became of the tag.
-        Some(digest) if tagged == Some(digest) => Ok(Found { digest, tagged }),
+        Some(digest) if tagged == Some(digest) => Ok(Digests { digest, tagged }),
         Some(digest) => {
             let descriptor = Descriptor::new(media_type::MANIFEST, digest, 0);
             if registry.has(&descriptor).await? {
-                Ok(Found { digest, tagged })
+                Ok(Digests { digest, tagged })
             } else {
                 Err(missing())
             }
@@ -57,7 +57,7 @@ async fn find_one(image: &Reference, reach: &Reach) -> Result<Found> {
         None => tagged.map_or_else(
             || Err(missing()),
             |digest| {
-                Ok(Found {
+                Ok(Digests {
                     digest,
                     tagged: Some(digest),
                 })

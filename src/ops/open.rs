@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::content::Content;
-use crate::directory::{Found, look};
+use crate::directory::{Standing, look};
 use crate::error::{Error, Result};
 use crate::escape::shown;
 use crate::limits::Limits;
@@ -84,14 +84,14 @@ fn open_path(path: &Path, limits: &Limits) -> Result<Place> {
         .is_some_and(|kind| ["yaml", "yml", "json"].iter().any(|known| kind == *known));
     let text = shown(&path.to_string_lossy());
     match look(path)? {
-        Found::Directory => Ok(Place::Directory(path.to_owned())),
-        Found::Layout => {
+        Standing::Directory => Ok(Place::Directory(path.to_owned())),
+        Standing::Layout => {
             Err(Error::usage(format!("`{text}` is an OCI layout"))
                 .hint(format!("write `oci:{text}`")))
         }
-        Found::File(_) if is_objects => Ok(Place::Directory(path.to_owned())),
-        Found::File(content) => open_file(&content, path, &Entry::default(), limits),
-        Found::Nothing => {
+        Standing::File(_) if is_objects => Ok(Place::Directory(path.to_owned())),
+        Standing::File(content) => open_file(&content, path, &Entry::default(), limits),
+        Standing::Nothing => {
             let error = Error::not_found(format!("nothing is at `{text}`"));
             Err(
                 if text.contains(['/', ':']) && !text.starts_with(['.', '/']) {
@@ -107,12 +107,12 @@ fn open_path(path: &Path, limits: &Limits) -> Result<Place> {
 fn open_archive(path: &Path, entry: &Entry, limits: &Limits) -> Result<Place> {
     let text = shown(&path.to_string_lossy());
     match look(path)? {
-        Found::File(content) => open_file(&content, path, entry, limits),
-        Found::Nothing => Err(Error::not_found(format!("no archive at `{text}`"))),
-        Found::Directory => Err(Error::usage(format!(
+        Standing::File(content) => open_file(&content, path, entry, limits),
+        Standing::Nothing => Err(Error::not_found(format!("no archive at `{text}`"))),
+        Standing::Directory => Err(Error::usage(format!(
             "`{text}` is a directory, and an archive is a file"
         ))),
-        Found::Layout => Err(Error::usage(format!(
+        Standing::Layout => Err(Error::usage(format!(
             "`{text}` is an OCI layout, and an archive is a file"
         ))
         .hint(format!("write `oci:{text}`"))),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use manifest_bundle::Result;
 use manifest_bundle::content::Spool;
-use manifest_bundle::directory::{self, Ahead, Found, WriteOptions};
+use manifest_bundle::directory::{self, Ahead, Standing, WriteOptions};
 use manifest_bundle::image;
 use manifest_bundle::layer::Layer;
 use manifest_bundle::metadata::Metadata;
@@ -63,7 +63,7 @@ pub(super) async fn look_ahead(
         Some(Location::Layout { path, entry }) => {
             let version = metadata.and_then(|of| Tag::of_version(&of.version).ok());
             let tag = entry.name.or_else(|| opened.tag.clone()).or(version);
-            if let (Found::Layout, Some(tag)) = (directory::look(&path)?, tag) {
+            if let (Standing::Layout, Some(tag)) = (directory::look(&path)?, tag) {
                 let layout = Layout::open(&path, &settings.limits)?;
                 let digest = manifest.descriptor.digest;
                 let present = layout.tagged(&tag).await?;

@@ -9,7 +9,7 @@ use manifest_bundle::directory;
 use manifest_bundle::escape::shown;
 use manifest_bundle::images::{self, ContainerImage, Grade, LOCK, Lock, Pin};
 use manifest_bundle::limits::Ceiling;
-use manifest_bundle::ops::lock::{self, Found};
+use manifest_bundle::ops::lock::{self, Digests};
 use manifest_bundle::reference::{Location, Reference};
 use manifest_bundle::{Error, Result};
 use serde_json::{Value, json};
@@ -205,10 +205,10 @@ fn one_registry(access: &Access, source: &Location, images: &[&ContainerImage]) 
 /// Returns what was found, or says of every image why it was not.
 fn all_found(
     images: &[&ContainerImage],
-    answers: Vec<Result<Found>>,
+    answers: Vec<Result<Digests>>,
     files: &SourceFiles,
     settings: &Settings,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<Digests>> {
     let mut found = Vec::new();
     let mut errors = Vec::new();
     for (image, answer) in images.iter().zip(answers) {
@@ -252,7 +252,7 @@ fn all_found(
 }
 
 /// Says that a tag names something else than the digest beside it.
-fn moved(image: &ContainerImage, found: &Found) -> Option<String> {
+fn moved(image: &ContainerImage, found: &Digests) -> Option<String> {
     let tag = image.reference.tag.as_ref()?;
     image.reference.digest?;
     let written = shown(image.written());
@@ -272,7 +272,7 @@ fn checked(
     former: &Lock,
     now: &Lock,
     images: &[&ContainerImage],
-    found: &[Found],
+    found: &[Digests],
     files: &SourceFiles,
     args: &Args,
 ) -> Answer {
@@ -411,7 +411,7 @@ fn write(
 fn may_replace(path: &Path, args: &Args, settings: &Settings) -> Result<bool> {
     let content = match directory::look(path)? {
         _ if args.force || args.output.is_none() => return Ok(true),
-        directory::Found::File(content) => content,
+        directory::Standing::File(content) => content,
         _ => return Ok(false),
     };
     let is_read = content.len() <= settings.limits[Ceiling::Yaml];
