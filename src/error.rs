@@ -66,6 +66,12 @@ impl Kind {
             Self::Interrupted => "interrupted",
         }
     }
+
+    /// Tells whether it lies in what was found, and not in the call, the way there or this machine: it is the same for
+    /// everybody who looks at the same bytes with the same ceilings.
+    pub fn is_of_content(self) -> bool {
+        matches!(self, Self::Invalid | Self::Unsafe | Self::Limit)
+    }
 }
 
 /// A failure, with everything that is known about it.

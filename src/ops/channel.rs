@@ -173,7 +173,7 @@ pub async fn expect_package(store: &dyn Store, package: &PackageName, reach: &Re
         let found = match fetch_channel(store, &name, reach).await {
             Ok((channel, _)) => channel.package,
             // What is no channel, or is one no longer, says nothing about the package.
-            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Invalid | Kind::Limit) => {
+            Err(error) if error.kind() == Kind::NotFound || error.kind().is_of_content() => {
                 continue;
             }
             Err(error) => return Err(error),
@@ -326,6 +326,10 @@ pub async fn check(
                 Err(error)
                     if matches!(error.kind(), Kind::Invalid | Kind::Unsafe | Kind::Limit) =>
                 {
+                Err(error) if error.kind() == Kind::NotFound => Some(Reason::Missing),
+                Err(error) if error.kind().is_of_content() => Some(Reason::Unusable {
+                    why: error.message().to_owned(),
+                }),
                     Some(Reason::Unusable {
                         why: error.message().to_owned(),
                     })
@@ -353,12 +357,7 @@ pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Bundle>> {
                     Ok(Some((manifest, metadata)))
                 }
                 Ok(_) => Ok(None),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        Kind::Invalid | Kind::Unsafe | Kind::Limit | Kind::NotFound
-                    ) =>
-                {
+                Err(error) if error.kind() == Kind::NotFound || error.kind().is_of_content() => {
                     Ok(None)
                 }
                 Err(error) => Err(error),

@@ -264,7 +264,7 @@ async fn judge(
             return match error.kind() {
                 Kind::NotFound => passed(candidate.digest, Reason::Missing),
                 // Anybody who can push could otherwise stop everybody from resolving.
-                Kind::Invalid | Kind::Unsafe | Kind::Limit => passed(
+                kind if kind.is_of_content() => passed(
                     candidate.digest,
                     Reason::Unusable {
                         why: error.message().to_owned(),

@@ -213,6 +213,41 @@ fn a_repository_of_another_package_is_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn what_is_under_the_tag_of_a_channel_and_is_none_is_in_nobodys_way() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("etcd");
+    sample(&sandbox);
+    let index = "application/vnd.oci.image.index.v1+json";
+    let name = "k8s.io.bundle.channel.v1";
+    let many: Vec<String> = (0..1001).map(|key| format!(r#""{key}":"""#)).collect();
+    for (tag, text) in [
+        (
+            "channel-twice",
+            r#"{"schemaVersion":2,"schemaVersion":2}"#.to_owned(),
+        ),
+        (
+            "channel-none",
+            r#"{"schemaVersion":2,"manifests":[]}"#.to_owned(),
+        ),
+        (
+            "channel-other",
+            format!(r#"{{"schemaVersion":2,"manifests":[],"annotations":{{"{name}":"x"}}}}"#),
+        ),
+        (
+            "channel-many",
+            format!(
+                r#"{{"schemaVersion":2,"manifests":[],"annotations":{{{}}}}}"#,
+                many.join(",")
+            ),
+        ),
+    ] {
+        registry.put_manifest("etcd", tag, index, text.as_bytes());
+    }
+    import(&sandbox, &repository, &[]).ok();
+}
+
+#[test]
 fn what_no_repository_or_no_directory_can_say_is_refused_and_nothing_is_written() {
     let good = config_map("a");
     let map = good.as_str();
