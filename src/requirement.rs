@@ -55,6 +55,14 @@ impl Requirement {
         let holds = |comparator: &Comparator| comparator.holds(version);
         self.alternatives.iter().any(|all| all.iter().all(holds))
     }
+
+    /// Tells whether a pre-release may satisfy this requirement: whether it names one.
+    pub fn names_prerelease(&self) -> bool {
+        let comparators = self.alternatives.iter().flatten();
+        comparators
+            .into_iter()
+            .any(|one| one.bound().is_prerelease())
+    }
 }
 
 impl Comparator {
@@ -74,7 +82,8 @@ impl Comparator {
         }
     }
 
-    fn names_prerelease_of(&self, version: &Version) -> bool {
+    /// Returns the version that bounds it.
+    fn bound(&self) -> &Version {
         let (Self::Exact(bound)
         | Self::Equal(bound)
         | Self::NotEqual(bound)
@@ -83,6 +92,11 @@ impl Comparator {
         | Self::Greater(bound)
         | Self::GreaterOrEqual(bound)
         | Self::Before(bound)) = self;
+        bound
+    }
+
+    fn names_prerelease_of(&self, version: &Version) -> bool {
+        let bound = self.bound();
         bound.is_prerelease() && version.is_prerelease_of(bound)
     }
 }

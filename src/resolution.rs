@@ -101,6 +101,17 @@ pub struct Question {
     pub allow_unbound: bool,
 }
 
+impl Question {
+    /// Tells whether a pre-release may be the answer.
+    pub fn admits_prereleases(&self) -> bool {
+        self.pre
+            || self
+                .version
+                .as_ref()
+                .is_some_and(Requirement::names_prerelease)
+    }
+}
+
 /// Why a bundle was passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {

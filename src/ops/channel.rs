@@ -33,7 +33,7 @@ pub struct Changed {
     pub is_written: bool,
     /// Where the head tag points now, if it moved.
     pub head: Option<Digest>,
-    /// Where the head tag still points although the channel is empty.
+    /// Where the head tag still points although the channel is empty, or has a newer bundle and the head was not to move.
     pub stale: Option<Digest>,
 }
 
@@ -127,8 +127,10 @@ impl Planned {
             None
         };
         // No tag can be taken away in a way that every registry knows.
-        let stale = if channel.entries().is_empty() {
-            store.tagged(&channel::head_tag(&channel.name)?).await?
+        let stale = if channel.entries().is_empty() || !move_head {
+            let newest = channel.head().map(|head| head.descriptor.digest);
+            let tagged = store.tagged(&channel::head_tag(&channel.name)?).await?;
+            tagged.filter(|tagged| Some(*tagged) != newest)
         } else {
             None
         };

@@ -34,7 +34,8 @@ pub enum Newest {
 
 /// Resolves the newest bundle that fits and loads it.
 ///
-/// `known` is the digest that an earlier call returned. What was resolved by what channel and manifest say is judged once
+/// `known` is the digest that an earlier call returned to the same question; it is not judged again, so after the question,
+/// such as the version of the operator, or the channel has changed it must not be named. What was resolved by what channel and manifest say is judged once
 /// more by the metadata in the bundle itself.
 ///
 /// # Errors
@@ -56,7 +57,7 @@ pub async fn newest(
         return Ok(Newest::Unchanged(digest));
     }
     let manifest = match chosen.bundle {
-        Some((manifest, _)) => manifest,
+        Some(bundle) => bundle.manifest,
         None => store::fetch_manifest(store, &Name::Digest(digest), &reach.limits).await?,
     };
     let asked = Asked {

@@ -70,7 +70,8 @@ struct Candidate {
 /// Finds the newest bundle that fits, in a channel or among the tags of a repository.
 ///
 /// `known` is the bundle that an earlier call chose; when it still is the newest, one look at a tag is all that it costs
-/// (with a channel) beside the list of tags (without).
+/// (with a channel, unless the question admits pre-releases) beside the list of tags (without). It is not judged again: it
+/// must not be named when the question is another one than that to which it was the answer, or of another channel.
 ///
 /// # Errors
 ///
@@ -97,6 +98,7 @@ pub async fn resolve(
         None => among_tags(store.tags().await?),
     };
     let count = candidates.len();
+                && !question.admits_prereleases()
     let mut left = Vec::new();
     for candidate in candidates {
         // What needs no look at the bundle is decided first.

@@ -220,6 +220,42 @@ fn an_answer_costs_two_requests_and_an_unchanged_one_a_look_at_a_tag() {
 }
 
 #[test]
+fn who_asks_again_for_pre_releases_hears_of_the_next_one() {
+    let sandbox = Sandbox::new();
+    let all = [
+        ("4.0.0", "1.0.0"),
+        ("4.1.0-rc.1", "1.0.0"),
+        ("4.0.1", "1.0.0"),
+    ];
+    let [release, pre, fix] = push(&sandbox, "oci:store", all);
+    let change = |words: &[&str]| {
+        let words = [&["channel"], words].concat();
+        sandbox.run(&words)
+    };
+    change(&["add", "oci:store", "stable", "4.0.0"]).ok();
+    change(&["add", "oci:store", "stable", "4.1.0-rc.1"]).ok();
+    let again = |more: &[&str]| {
+        let known = ["--channel", "stable", "--known", &release];
+        resolve(&sandbox, "oci:store", &[&known[..], more].concat())
+    };
+    assert_eq!(chosen(&again(&[])), release);
+    assert_eq!(chosen(&again(&["--pre"])), pre);
+    assert_eq!(chosen(&again(&["--version", ">=4.1.0-rc.0"])), pre);
+    // Whoever leaves the head decides for those who ask again with it, and is told so.
+    let says = "channel `stable` has another newest bundle, and the tag `stable` still points at";
+    change(&["add", "oci:store", "stable", "4.0.1", "--no-head"])
+        .ok()
+        .assert_stderr_has(says);
+    assert_eq!(chosen(&again(&[])), release);
+    assert_eq!(chosen(&again(&["--pre"])), pre);
+    let first = resolve(&sandbox, "oci:store", &["--channel", "stable"]);
+    assert_eq!(chosen(&first), fix);
+    let moved = change(&["sync", "oci:store"]);
+    assert!(!moved.ok().stderr().contains(says), "{moved}");
+    assert_eq!(chosen(&again(&[])), fix);
+}
+
+#[test]
 fn what_was_not_asked_is_said_to_be_unchecked() {
     let sandbox = Sandbox::new();
     push(&sandbox, "oci:store", [("1.0.0", "1.0.0")]);

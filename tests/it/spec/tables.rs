@@ -47,6 +47,7 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Exit code", "Kind", "Meaning"] => return tool::exit_codes(table),
         ["Older", "Newer"] => resolution::order,
         ["Asked", "The bundle says", "Outcome"] => resolution::fits,
+        ["Asked", "The head of the channel", "Known", "Outcome"] => resolution::known,
         ["Rule of a change", "Finds"] => return super::changes::rules(table),
         ["Code of a reason", "Means"] => return resolution::codes(table),
         ["Phase", "Kinds", "Because"] => return order::phases(table),

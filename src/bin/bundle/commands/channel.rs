@@ -90,7 +90,7 @@ struct ChangeArgs {
     /// The bundles, by version or digest
     #[arg(value_name = "VERSION|DIGEST", required = true, value_parser = word::<Named>)]
     bundles: Vec<Named>,
-    /// Leave the tag of the channel's name where it is
+    /// Leave the tag of the channel's name where it is; who asks `resolve --known` with the bundle that it names keeps that
     #[arg(long)]
     no_head: bool,
     #[command(flatten)]
@@ -431,7 +431,12 @@ pub(super) fn tell_of_head(changed: &Changed, settings: &Settings) {
     if let Some(stale) = changed.stale {
         let name = &changed.channel.name;
         settings.talk.warn(format!(
-            "channel `{name}` is empty, and the tag `{name}` still points at {stale}: who takes that tag, or asks `resolve --known` with that digest, keeps it"
+            "channel `{name}` {}, and the tag `{name}` still points at {stale}: who takes that tag, or asks `resolve --known` with that digest, keeps it",
+            if changed.channel.entries().is_empty() {
+                "is empty"
+            } else {
+                "has another newest bundle"
+            }
         ));
     }
 }

@@ -5,13 +5,19 @@ use std::str::FromStr;
 
 use manifest_bundle::channel::{Channel, Entry};
 use manifest_bundle::digest::Digest;
+use manifest_bundle::error::Kind;
 use manifest_bundle::invalid::Invalid;
 use manifest_bundle::kdp;
 use manifest_bundle::limits::Limits;
 use manifest_bundle::name::ChannelName;
 use manifest_bundle::oci::{Descriptor, media_type};
+use manifest_bundle::ops::open::Reach;
+use manifest_bundle::ops::resolve::resolve;
 use manifest_bundle::resolution::{Facts, Question, Reason};
+use manifest_bundle::store::memory::Memory;
+use manifest_bundle::store::registry::{Access, AccessSettings};
 use manifest_bundle::version::Version;
+use tokio::runtime::Runtime;
 
 use super::same;
 use crate::spec::markdown::{Table, code};
@@ -72,9 +78,10 @@ fn facts(said: &[(String, String)]) -> Result<Facts, String> {
     Ok(facts)
 }
 
-pub(super) fn fits(cells: &[String], _: &All) -> Result<(), String> {
+/// Reads what is asked.
+fn asked(cell: &str) -> Result<Question, String> {
     let mut question = Question::default();
-    for (name, value) in said(&cells[0]) {
+    for (name, value) in said(cell) {
         match name.as_str() {
             "package" => question.package = Some(parse(&value)?),
             "version" => question.version = Some(parse(&value)?),
@@ -86,9 +93,46 @@ pub(super) fn fits(cells: &[String], _: &All) -> Result<(), String> {
             _ => return Err(format!("nobody asks for `{name}`")),
         }
     }
+    Ok(question)
+}
+
+pub(super) fn fits(cells: &[String], _: &All) -> Result<(), String> {
+    let question = asked(&cells[0])?;
     let reason = question.judge(&facts(&said(&cells[1]))?);
     let found = reason.map_or("fits".to_owned(), |reason| format!("`{}`", reason.code()));
     same("the outcome", &found, &cells[2])
+}
+
+/// Asks again where there is a head and no channel: whoever reads it misses it.
+pub(super) fn known(cells: &[String], _: &All) -> Result<(), String> {
+    let digest = |cell: &str| {
+        let facts = facts(&said(cell))?;
+        Ok::<_, String>(Digest::of(facts.version.to_string().as_bytes()))
+    };
+    let (head, known) = (digest(&cells[1])?, digest(&cells[2])?);
+    let store = Memory::new("memory");
+    let name: ChannelName = parse("stable")?;
+    store.put_tag(parse("stable")?, head);
+    let reach = Reach {
+        access: Access::new(AccessSettings::default()).map_err(|e| e.to_string())?,
+        limits: Limits::default(),
+        spool_directory: std::env::temp_dir(),
+    };
+    let question = asked(&cells[0])?;
+    let resolved = resolve(&store, Some(&name), &question, Some(&known), &reach);
+    let found = match Runtime::new().unwrap().block_on(resolved) {
+        Ok(resolution)
+            if resolution
+                .chosen
+                .as_ref()
+                .is_some_and(|it| it.digest == known) =>
+        {
+            "known"
+        }
+        Err(error) if error.kind() == Kind::NotFound => "read",
+        other => return Err(format!("{other:?}")),
+    };
+    same("the outcome", found, &cells[3])
 }
 
 /// The codes are those that the library has, all of them.
