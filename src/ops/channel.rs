@@ -7,7 +7,6 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use crate::channel::{self, Channel, Entry};
 use crate::digest::Digest;
 use crate::error::{Error, Kind, Result};
-use crate::metadata::Metadata;
 use crate::name::{ChannelName, PackageName};
 use crate::oci::ManifestBlob;
 use crate::resolution::Reason;
@@ -17,7 +16,7 @@ use crate::version::Version;
 
 use super::copy;
 use super::open::Reach;
-use super::resolve::{fetch_channel, look};
+use super::resolve::{Summary, fetch_channel, look};
 
 /// How many manifests are asked for at once.
 const CONCURRENCY: usize = 8;
@@ -224,7 +223,7 @@ async fn point_head(store: &dyn Store, channel: &Channel, reach: &Reach) -> Resu
 pub async fn entries(store: &dyn Store, named: &[Named], reach: &Reach) -> Result<Vec<Entry>> {
     stream::iter(named)
         .map(|named| async move {
-            let (name, (manifest, metadata)) = find(store, named, reach).await?;
+            let (name, Summary { manifest, metadata }) = find(store, named, reach).await?;
             if let Named::Version(version) = named
                 && metadata.version != *version
             {
@@ -245,7 +244,7 @@ pub async fn entries(store: &dyn Store, named: &[Named], reach: &Reach) -> Resul
 
 /// Looks at a bundle by its digest or by the tag of its version: the plain one, or else the one with a `v`, as the images of other
 /// tools have it.
-async fn find(store: &dyn Store, named: &Named, reach: &Reach) -> Result<(Name, Bundle)> {
+async fn find(store: &dyn Store, named: &Named, reach: &Reach) -> Result<(Name, Summary)> {
     let name = named.name()?;
     let plain = look(store, &name, reach).await;
     let (missing, tag) = match (plain, &name) {
@@ -323,19 +322,14 @@ pub async fn check(
         .map(|entry| async move {
             let digest = entry.descriptor.digest;
             let reason = match look(store, &Name::Digest(digest), reach).await {
-                Ok((_, metadata)) => entry.facts.contradiction(&(&metadata).into(), "channel"),
-                Err(error) if error.kind() == Kind::NotFound => Some(Reason::Missing),
-                Err(error)
-                    if matches!(error.kind(), Kind::Invalid | Kind::Unsafe | Kind::Limit) =>
-                {
+                Ok(bundle) => {
+                    let facts = (&bundle.metadata).into();
+                    entry.facts.contradiction(&facts, "channel")
+                }
                 Err(error) if error.kind() == Kind::NotFound => Some(Reason::Missing),
                 Err(error) if error.kind().is_of_content() => Some(Reason::Unusable {
                     why: error.message().to_owned(),
                 }),
-                    Some(Reason::Unusable {
-                        why: error.message().to_owned(),
-                    })
-                }
                 Err(error) => return Err(error),
             };
             Ok(reason.map(|reason| (digest, reason)))
@@ -345,18 +339,15 @@ pub async fn check(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// A bundle of a repository, with what it says.
-type Bundle = (ManifestBlob, Metadata);
-
 /// Reads every bundle of a repository that has a version's tag; what is no bundle is passed over.
-pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Bundle>> {
+pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Summary>> {
     let mut tags = store.tags().await?;
     tags.retain(|tag| tag.version().is_some());
     let read = stream::iter(tags)
         .map(|tag| async move {
             match look(store, &Name::Tag(tag.clone()), reach).await {
-                Ok((manifest, metadata)) if tag.version().as_ref() == Some(&metadata.version) => {
-                    Ok(Some((manifest, metadata)))
+                Ok(bundle) if tag.version().as_ref() == Some(&bundle.metadata.version) => {
+                    Ok(Some(bundle))
                 }
                 Ok(_) => Ok(None),
                 Err(error) if error.kind() == Kind::NotFound || error.kind().is_of_content() => {
@@ -366,7 +357,7 @@ pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Bundle>> {
             }
         })
         .buffered(CONCURRENCY);
-    let found: Vec<Option<Bundle>> = read.try_collect().await?;
+    let found: Vec<Option<Summary>> = read.try_collect().await?;
     Ok(found.into_iter().flatten().collect())
 }
 
@@ -381,7 +372,7 @@ pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Bundle>> {
 pub async fn sync(store: &dyn Store, move_head: bool, reach: &Reach) -> Result<Vec<Changed>> {
     let bundles = bundles(store, reach).await?;
     let mut wanted: BTreeMap<ChannelName, Vec<Entry>> = BTreeMap::new();
-    for (manifest, metadata) in &bundles {
+    for Summary { manifest, metadata } in &bundles {
         for name in &metadata.channels {
             let entries = wanted.entry(name.clone()).or_default();
             let entry = Entry::of(manifest, metadata);

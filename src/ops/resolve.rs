@@ -43,7 +43,16 @@ pub struct Chosen {
     /// Its version's tag, where it was found by tags.
     pub tag: Option<Tag>,
     /// Its manifest and what it says; absent where the caller knew the bundle already and nothing was fetched.
-    pub bundle: Option<(ManifestBlob, Metadata)>,
+    pub bundle: Option<Summary>,
+}
+
+/// What can be known of a bundle without its files.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// Its manifest.
+    pub manifest: ManifestBlob,
+    /// What it says.
+    pub metadata: Metadata,
 }
 
 /// A bundle that was not chosen.
@@ -87,7 +96,9 @@ pub async fn resolve(
     let mut passed_over = Vec::new();
     let candidates = match channel {
         Some(name) => {
+            // The tag names the newest release, so that it says nothing of pre-releases.
             if let Some(known) = known
+                && !question.admits_prereleases()
                 && store.tagged(&channel::head_tag(name)?).await? == Some(*known)
             {
                 return Ok(unchanged(*known));
@@ -98,7 +109,6 @@ pub async fn resolve(
         None => among_tags(store.tags().await?),
     };
     let count = candidates.len();
-                && !question.admits_prereleases()
     let mut left = Vec::new();
     for candidate in candidates {
         // What needs no look at the bundle is decided first.
@@ -260,7 +270,7 @@ async fn judge(
         return passed(candidate.digest, reason);
     }
     let looked = look(store, &candidate.name, reach).await;
-    let (manifest, metadata) = match looked {
+    let bundle = match looked {
         Ok(found) => found,
         Err(error) => {
             return match error.kind() {
@@ -276,8 +286,8 @@ async fn judge(
             };
         }
     };
-    let digest = manifest.descriptor.digest;
-    let facts = Facts::from(&metadata);
+    let digest = bundle.manifest.descriptor.digest;
+    let facts = Facts::from(&bundle.metadata);
     let contradiction = match &candidate.said {
         Some(said) => said.contradiction(&facts, "channel"),
         None => Facts {
@@ -291,7 +301,7 @@ async fn judge(
         None => Ok(Ok(Chosen {
             digest,
             tag: candidate.tag,
-            bundle: Some((manifest, metadata)),
+            bundle: Some(bundle),
         })),
     }
 }
@@ -302,11 +312,7 @@ async fn judge(
 /// # Errors
 ///
 /// What [`store::fetch_manifest`] and [`load::metadata`] refuse, and [`Kind::Invalid`] for metadata with faults.
-pub async fn look(
-    store: &dyn Store,
-    name: &Name,
-    reach: &Reach,
-) -> Result<(ManifestBlob, Metadata)> {
+pub async fn look(store: &dyn Store, name: &Name, reach: &Reach) -> Result<Summary> {
     let manifest = store::fetch_manifest(store, name, &reach.limits).await?;
     let oci = image::manifest_of(&manifest).map_err(|error| error.at(store.place()))?;
     let copies = image::identify(oci, None).map_err(|error| error.at(store.place()))?;
@@ -317,5 +323,5 @@ pub async fn look(
     } else {
         load::metadata(store, manifest.clone(), reach).await?
     };
-    Ok((manifest, metadata))
+    Ok(Summary { manifest, metadata })
 }

@@ -8,7 +8,7 @@ use manifest_bundle::digest::Digest;
 use manifest_bundle::name::ChannelName;
 use manifest_bundle::ops::channel::{self, Changed, Named};
 use manifest_bundle::ops::open::Reach;
-use manifest_bundle::ops::resolve::fetch_channel;
+use manifest_bundle::ops::resolve::{Summary, fetch_channel};
 use manifest_bundle::reference::Location;
 use manifest_bundle::resolution::Reason;
 use manifest_bundle::store::Store;
@@ -235,7 +235,7 @@ async fn find_unlisted(
     reach: &Reach,
 ) -> Result<Vec<(String, Digest)>> {
     let mut unlisted = Vec::new();
-    for (manifest, metadata) in channel::bundles(store, reach).await? {
+    for Summary { manifest, metadata } in channel::bundles(store, reach).await? {
         let digest = manifest.descriptor.digest;
         if metadata.channels.contains(&channel.name) && channel.find(&digest).is_none() {
             unlisted.push((metadata.version.to_string(), digest));

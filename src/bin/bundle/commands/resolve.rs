@@ -4,7 +4,7 @@ use manifest_bundle::digest::Digest;
 use manifest_bundle::expectation::Expectations;
 use manifest_bundle::name::ChannelName;
 use manifest_bundle::ops::open::Reach;
-use manifest_bundle::ops::resolve::{self, Chosen, PassedOver, Resolution};
+use manifest_bundle::ops::resolve::{self, Chosen, PassedOver, Resolution, Summary};
 use manifest_bundle::reference::{Entry, Location, Reference};
 use manifest_bundle::resolution::Question;
 use manifest_bundle::store::Store;
@@ -130,7 +130,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         explain(&resolution, usize::MAX, "", settings);
     }
     let mut answer = if let Some(chosen) = &resolution.chosen {
-        if let Some((_, metadata)) = &chosen.bundle {
+        if let Some(Summary { metadata, .. }) = &chosen.bundle {
             tell_unchecked(metadata, &expectations, settings);
         }
         record(store.as_ref(), chosen).answer()
@@ -264,7 +264,7 @@ fn place(store: &dyn Store, channel: Option<&ChannelName>) -> String {
 
 fn record(store: &dyn Store, chosen: &Chosen) -> Record {
     let mut record = Record::of_store(store, chosen.digest, chosen.tag.as_ref());
-    if let Some((manifest, metadata)) = &chosen.bundle {
+    if let Some(Summary { manifest, metadata }) = &chosen.bundle {
         record.size = Some(total_size(manifest));
         record.metadata = Some(metadata.clone());
     }
