@@ -39,8 +39,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     channel: ChannelArgs,
     /// The reference that an earlier call printed, or its digest: while the tag of the channel, or of the newest version,
-    /// still points there, one look at that tag is all, and that bundle is not judged again. Leave it out once the
-    /// question has changed
+    /// still points there, one look at that tag is all, and that bundle is not judged again. A channel is read where a
+    /// pre-release may be the answer. Leave it out once the question has changed
     #[arg(long, value_name = "REF|DIGEST", value_parser = known)]
     known: Option<Known>,
     /// Say of every newer bundle why it was passed over
