@@ -143,7 +143,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Kind::Io`](crate::error::Kind::Io) when a manifest of an archive cannot be read, [`Kind::Limit`](crate::error::Kind::Limit) when it is too large for one.
+    /// [`Kind::Io`] when a manifest of an archive cannot be read, [`Kind::Limit`] when it is too large for one.
     pub fn roots(&self) -> Result<Vec<(Option<Tag>, Descriptor)>> {
         let manifests = self.manifests()?;
         let held = self.held();
@@ -331,7 +331,7 @@ const MAY_BE_ONE: &str = "it may be a referrer, so that a list of them would not
 ///
 /// # Errors
 ///
-/// [`Kind::Mismatch`](crate::error::Kind::Mismatch) for a manifest that has not the digest under which it is kept: nobody
+/// [`Kind::Mismatch`] for a manifest that has not the digest under which it is kept: nobody
 /// can say whether it was a referrer. Neither can anybody of one that cannot be read: what [`Document::parse`] refuses.
 pub(super) fn referring(
     manifests: &[(Digest, RawManifest)],
