@@ -9,10 +9,12 @@ mod defaults;
 mod formats;
 mod pattern;
 mod read;
+mod text;
 mod unknown;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
 use crate::crd::{Version, keeps_unknown_fields};
 use crate::escape::shown;
@@ -35,6 +37,8 @@ pub struct Schema {
     additional: Additional,
     items: Option<Box<Schema>>,
     required: Vec<Box<str>>,
+    /// The properties that have a default.
+    filled: Vec<Box<str>>,
     default: Option<Node>,
     rules: Option<Box<Rules>>,
 }
@@ -126,6 +130,11 @@ impl Budget {
         self.steps == 0
     }
 
+    /// Charges for bytes that are read and parsed once more.
+    pub fn charge_reading(&mut self, bytes: u64) {
+        self.charge(bytes / 64);
+    }
+
     fn charge(&mut self, steps: u64) -> bool {
         self.steps = self.steps.saturating_sub(steps);
         self.steps > 0
@@ -176,12 +185,15 @@ enum Step<'a> {
 fn path_text(steps: &[Step<'_>]) -> String {
     let mut text = String::new();
     for step in steps {
+        if text.len() > PATH_SHOWN * char::MAX.len_utf8() {
+            break;
+        }
         match step {
             Step::Key(key) => {
                 if !text.is_empty() {
                     text.push('.');
                 }
-                text.push_str(key);
+                text.extend(key.chars().take(PATH_SHOWN + 1));
             }
             Step::Index(index) => {
                 // Writing to a string cannot fail.
@@ -208,24 +220,41 @@ impl Schema {
 /// The schema of one version of a definition, with what else the version says of its objects.
 #[derive(Debug)]
 pub struct VersionSchema {
-    schema: Schema,
+    schema: Arc<Schema>,
+    nodes: u64,
     has_status: bool,
     prunes: bool,
 }
 
 impl VersionSchema {
-    /// Reads the schema of a version of a definition, if it has one.
-    pub fn read(definition: &Object, version: &Version<'_>) -> Option<Self> {
-        Some(Self {
-            schema: Schema::read(version.schema?),
-            has_status: version.has_subresource("status"),
-            prunes: !keeps_unknown_fields(definition),
-        })
+    /// Reads the schemas of those versions of a definition that have one, by the names of the versions; one that several have is
+    /// read once.
+    pub fn read_all<'n>(definition: &Object, versions: Vec<Version<'n>>) -> Vec<(&'n str, Self)> {
+        let prunes = !keeps_unknown_fields(definition);
+        let mut known: HashMap<*const Node, Arc<Schema>> = HashMap::new();
+        let read = |version: Version<'n>| {
+            let node = version.schema?;
+            let mut nodes = 0;
+            let schema = known.entry(node).or_insert_with(|| {
+                let schema = Schema::read(node);
+                nodes = schema.nodes();
+                Arc::new(schema)
+            });
+            let schema = Self {
+                schema: Arc::clone(schema),
+                nodes,
+                has_status: version.has_subresource("status"),
+                prunes,
+            };
+            Some((version.name, schema))
+        };
+        versions.into_iter().filter_map(read).collect()
     }
 
-    /// Counts the schemas in this one, itself included.
+    /// Counts the schemas in this one, itself included, and the names and values in them; none where another version has the
+    /// same.
     pub fn nodes(&self) -> u64 {
-        self.schema.nodes()
+        self.nodes
     }
 
     /// Holds a custom resource against the schema, as an API server does when it is created.

@@ -3,19 +3,16 @@
 //! A value is held against each schema of a definition at most once, so the work is at most the product of both sizes, and
 //! charged.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::escape::shown;
-use crate::yaml::{Node, Value};
+use crate::yaml::{Key, Node, Value};
 
+use super::text::{cut, listed, written};
 use super::{
     Additional, Bound, Budget, List, MISMATCHES_MAX, Mismatch, Range, Rules, Schema, Step, Type,
     Wrong, path_text,
 };
-
-/// The most values of an `enum` that a message names, and the longest text that it repeats.
-const SHOWN_VALUES: usize = 8;
-const SHOWN_TEXT: usize = 60;
 
 /// Finds what is wrong with an object.
 pub(super) fn check(
@@ -81,31 +78,12 @@ impl<'n> Walk<'_, 'n> {
 
     fn members(&mut self, schema: &Schema, node: &'n Node) {
         let entries = node.as_mapping().unwrap_or_default();
-        let implied: &[&str] = if schema.embedded {
-            &["apiVersion", "kind"]
-        } else {
-            &[]
-        };
-        for name in schema
-            .required
-            .iter()
-            .map(|name| &**name)
-            .chain(implied.iter().copied())
-        {
-            if !self.budget.charge(1) {
-                return;
-            }
-            if !entries.iter().any(|(key, _)| &*key.text == name) {
-                self.wrong(node, || {
-                    format!("lacks `{}`, which is required", shown(name))
-                });
-            }
-        }
+        self.required(schema, node, entries);
         for (key, value) in entries {
             self.path.push(Step::Key(&key.text));
             if let Some(property) = schema.properties.get(&key.text) {
                 self.value(property, value);
-            } else {
+            } else if self.budget.charge(1) {
                 match &schema.additional {
                     Additional::Each(each) => self.value(each, value),
                     Additional::Forbidden => self.wrong(value, || "is not allowed".into()),
@@ -116,16 +94,36 @@ impl<'n> Walk<'_, 'n> {
         }
     }
 
+    fn required(&mut self, schema: &Schema, node: &'n Node, entries: &'n [(Key, Node)]) {
+        let implied: &[&str] = if schema.embedded {
+            &["apiVersion", "kind"]
+        } else {
+            &[]
+        };
+        let count = schema.required.len().saturating_add(implied.len());
+        if count == 0
+            || !self
+                .budget
+                .charge(count.saturating_add(entries.len()) as u64)
+        {
+            return;
+        }
+        let known: HashSet<&str> = entries.iter().map(|(key, _)| &*key.text).collect();
+        let names = schema.required.iter().map(|name| &**name);
+        for name in names.chain(implied.iter().copied()) {
+            if !known.contains(name) {
+                self.wrong(node, || {
+                    format!("lacks `{}`, which is required", shown(name))
+                });
+            }
+        }
+    }
+
     fn one_of_values(&mut self, rules: &Rules, node: &'n Node) {
-        if !rules.values.is_empty() {
-            if !self.budget.charge(rules.values.len() as u64) {
-                return;
-            }
-            if !rules.values.iter().any(|value| is_same(value, node)) {
-                let message =
-                    || format!("is{}, and must be {}", written(node), listed(&rules.values));
-                self.wrong(node, message);
-            }
+        let mut values = rules.values.iter();
+        if !rules.values.is_empty() && !values.any(|value| is_same(value, node, self.budget)) {
+            let message = || format!("is{}, and must be {}", written(node), listed(&rules.values));
+            self.wrong(node, message);
         }
     }
 
@@ -150,18 +148,20 @@ impl<'n> Walk<'_, 'n> {
     }
 
     fn text(&mut self, rules: &Rules, node: &'n Node, text: &str) {
+        if !self.budget.charge(text_steps(text)) {
+            return;
+        }
         let length = rules.length;
         if length.least.is_some() || length.most.is_some() {
             self.count(node, length, text.chars().count() as u64, "characters");
         }
-        if let Some(pattern) = &rules.pattern {
-            self.budget.charge(text.len() as u64);
-            if !pattern.may_match(text, self.budget) {
-                let pattern = cut(&pattern.text);
-                self.wrong(node, || {
-                    format!("is{}, and must match `{pattern}`", written(node))
-                });
-            }
+        if let Some(pattern) = &rules.pattern
+            && !pattern.may_match(text, self.budget)
+        {
+            let pattern = cut(&pattern.text);
+            self.wrong(node, || {
+                format!("is{}, and must match `{pattern}`", written(node))
+            });
         }
         if let Some(format) = rules.format.filter(|format| !format.may_be(text)) {
             let message = || format!("is{}, and must be {}", written(node), format.name());
@@ -229,9 +229,17 @@ impl<'n> Walk<'_, 'n> {
             let identity = match keys {
                 None => item.to_json().to_string(),
                 Some(keys) => {
+                    let members = item.as_mapping().unwrap_or_default();
+                    if !self.budget.charge(members.len() as u64) {
+                        return;
+                    }
+                    let members: HashMap<&str, &Node> = members
+                        .iter()
+                        .map(|(key, value)| (&*key.text, value))
+                        .collect();
                     let values = keys
                         .iter()
-                        .map(|key| Some(item.get(key)?.to_json().to_string()));
+                        .map(|key| Some(members.get(&**key)?.to_json().to_string()));
                     format!("{:?}", values.collect::<Vec<_>>())
                 }
             };
@@ -356,47 +364,38 @@ fn wanted(schema: &Schema) -> &'static str {
     }
 }
 
-/// Tells whether two values are the same to JSON.
-fn is_same(a: &Node, b: &Node) -> bool {
+/// Tells whether two values are the same to JSON, up to the first difference; what cannot be afforded is the same.
+fn is_same(a: &Node, b: &Node, budget: &mut Budget) -> bool {
+    if !budget.charge(1) {
+        return true;
+    }
     match (&a.value, &b.value) {
-        (Value::Int(_) | Value::UInt(_) | Value::Float(_), _) => a
+        (Value::Null, Value::Null) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::String(a), Value::String(b)) => {
+            a.len() == b.len() && (!budget.charge(text_steps(a)) || a == b)
+        }
+        (Value::Sequence(a), Value::Sequence(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b, budget))
+        }
+        (Value::Mapping(a), Value::Mapping(b)) => {
+            if a.len() != b.len() || !budget.charge(b.len() as u64) {
+                return a.len() == b.len();
+            }
+            let b: HashMap<&str, &Node> =
+                b.iter().map(|(key, value)| (&*key.text, value)).collect();
+            a.iter().all(|(key, a)| {
+                let b = b.get(&*key.text);
+                b.is_some_and(|b| is_same(a, b, budget))
+            })
+        }
+        _ => a
             .as_number()
             .is_some_and(|number| b.as_number() == Some(number)),
-        (Value::String(a), Value::String(b)) => a == b,
-        _ => a.to_json() == b.to_json(),
     }
 }
 
-/// Returns how a scalar is written, in parentheses.
-fn written(node: &Node) -> String {
-    match &node.value {
-        Value::String(text) => format!(" `{}`", cut(text)),
-        Value::Sequence(_) | Value::Mapping(_) => String::new(),
-        _ => format!(" `{}`", node.to_json()),
-    }
-}
-
-fn listed(values: &[Node]) -> String {
-    let mut texts: Vec<String> = values
-        .iter()
-        .take(SHOWN_VALUES)
-        .map(|value| match value.as_str() {
-            Some(text) => format!("`{}`", cut(text)),
-            None => format!("`{}`", cut(&value.to_json().to_string())),
-        })
-        .collect();
-    if let Some(more @ 1..) = values.len().checked_sub(SHOWN_VALUES) {
-        texts.push(format!("{more} more"));
-    }
-    match texts.as_slice() {
-        [one] => one.clone(),
-        all => format!("one of {}", all.join(", ")),
-    }
-}
-
-/// Returns a text from outside, cut where it is long.
-fn cut(text: &str) -> String {
-    let short: String = text.chars().take(SHOWN_TEXT).collect();
-    let dots = if short.len() < text.len() { "…" } else { "" };
-    format!("{}{dots}", shown(&short))
+/// Returns what it costs to read a text once.
+fn text_steps(text: &str) -> u64 {
+    text.len() as u64 / 64
 }

@@ -1,5 +1,7 @@
 //! Nulls and defaults: what an API server makes of an object before it looks at anything else.
 
+use std::collections::HashSet;
+
 use crate::yaml::{Key, Node, Value};
 
 use super::{Budget, Schema};
@@ -19,14 +21,9 @@ pub(super) fn fill(schema: &Schema, node: &mut Node, budget: &mut Budget) {
                 let is_dropped = |schema: &Schema| !schema.nullable && schema.default.is_none();
                 !(value.is_null() && schema.is_some_and(is_dropped))
             });
-            for (name, property) in &schema.properties {
-                let Some(default) = &property.default else {
-                    continue;
-                };
-                if !budget.charge(1) {
-                    return;
-                }
-                if !entries.iter().any(|(key, _)| key.text == *name)
+            for name in missing(schema, entries, budget) {
+                let property = schema.properties.get(name);
+                if let Some(default) = property.and_then(|property| property.default.as_ref())
                     && let Some(value) = copy(default, line, budget)
                 {
                     entries.push((Key::at(name, line), value));
@@ -49,6 +46,17 @@ pub(super) fn fill(schema: &Schema, node: &mut Node, budget: &mut Budget) {
         }
         _ => {}
     }
+}
+
+/// Returns the properties that have a default and are not there.
+fn missing<'s>(schema: &'s Schema, entries: &[(Key, Node)], budget: &mut Budget) -> Vec<&'s str> {
+    let work = schema.filled.len().saturating_add(entries.len());
+    if schema.filled.is_empty() || !budget.charge(work as u64) {
+        return Vec::new();
+    }
+    let known: HashSet<&str> = entries.iter().map(|(key, _)| &*key.text).collect();
+    let names = schema.filled.iter().map(|name| &**name);
+    names.filter(|name| !known.contains(name)).collect()
 }
 
 /// Puts the default in the place of a null that may not be one.
@@ -80,7 +88,7 @@ pub(super) fn remove(node: &mut Node, key: &str) {
 }
 
 /// Counts the nodes of a value.
-fn size(node: &Node) -> u64 {
+pub(super) fn size(node: &Node) -> u64 {
     let sum = |sizes: &mut dyn Iterator<Item = u64>| sizes.fold(1, u64::saturating_add);
     match &node.value {
         Value::Sequence(items) => sum(&mut items.iter().map(size)),

@@ -7,15 +7,24 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::Budget;
 
-/// The most memory that a compiled pattern may take, and what it remembers while it matches.
-const COMPILED_MAX: usize = 256 << 10;
+/// How much memory a compiled pattern may take, and what a byte of a value costs then: at worst each goes through all of it.
+const SIZES: [(usize, u64); 4] = [(4 << 10, 1), (16 << 10, 4), (64 << 10, 16), (256 << 10, 64)];
+
+/// The most memory for what a pattern remembers while it matches.
 const CACHE_MAX: usize = 64 << 10;
 
 /// A pattern, compiled when it is first used.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) text: Box<str>,
-    compiled: OnceLock<Option<Regex>>,
+    compiled: OnceLock<Option<Compiled>>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    regex: Regex,
+    /// What it costs to look at a byte.
+    steps: u64,
 }
 
 impl Pattern {
@@ -38,20 +47,28 @@ impl Pattern {
             Some(self.compiled.get_or_init(|| compile(&self.text)))
         });
         match compiled {
-            Some(Some(regex)) => regex.is_match(value.as_bytes()),
+            Some(Some(Compiled { regex, steps })) => {
+                let work = steps.saturating_mul(value.len() as u64);
+                !budget.charge(work) || regex.is_match(value.as_bytes())
+            }
             _ => true,
         }
     }
 }
 
-fn compile(pattern: &str) -> Option<Regex> {
-    RegexBuilder::new(&translate(pattern)?)
-        .unicode(false)
-        .size_limit(COMPILED_MAX)
-        .dfa_size_limit(CACHE_MAX)
-        .nest_limit(100)
-        .build()
-        .ok()
+/// Compiles a pattern; what it takes is known by the limit under which it can be compiled.
+fn compile(pattern: &str) -> Option<Compiled> {
+    let translated = translate(pattern)?;
+    SIZES.into_iter().find_map(|(size, steps)| {
+        let regex = RegexBuilder::new(&translated)
+            .unicode(false)
+            .size_limit(size)
+            .dfa_size_limit(CACHE_MAX)
+            .nest_limit(100)
+            .build()
+            .ok()?;
+        Some(Compiled { regex, steps })
+    })
 }
 
 /// Writes a pattern of Go so that it means the same here; none where that is not certain.

@@ -2,6 +2,7 @@
 
 use crate::yaml::{Node, Value};
 
+use super::defaults::size;
 use super::formats::Format;
 use super::pattern::Pattern;
 use super::{Additional, Bound, List, Range, Rules, Schema, Type};
@@ -27,6 +28,11 @@ impl Schema {
                 .properties
                 .insert(key.text.clone(), Self::read(value));
         }
+        let properties = schema.properties.iter();
+        schema.filled = properties
+            .filter(|(_, property)| property.default.is_some())
+            .map(|(name, _)| name.clone())
+            .collect();
         // Most of the fields have none of these, and a definition has thousands of fields.
         let has_rules = node
             .as_mapping()
@@ -39,7 +45,7 @@ impl Schema {
         schema
     }
 
-    /// Counts this schema and all in it.
+    /// Counts this schema and all in it, with the names and values that it holds.
     pub fn nodes(&self) -> u64 {
         let own = self.properties.values().chain(self.items.as_deref());
         let rules = self.rules.iter().flat_map(|rules| {
@@ -50,10 +56,14 @@ impl Schema {
                 .chain(&rules.one_of);
             lists.chain(&rules.not)
         });
+        let values = self.rules.iter().flat_map(|rules| &rules.values);
+        let values = values.chain(&self.default).map(size);
         own.chain(self.each())
             .chain(rules)
             .map(Self::nodes)
-            .fold(1, u64::saturating_add)
+            .chain(values)
+            .fold(self.required.len() as u64, u64::saturating_add)
+            .saturating_add(1)
     }
 }
 

@@ -6,6 +6,8 @@ use crate::crd::versions;
 use crate::limits::Limits;
 use crate::yaml::documents;
 
+mod work;
+
 fn node(text: &str) -> Node {
     let limits = Limits::default();
     let document = documents(text.as_bytes(), &limits).next().unwrap();
@@ -313,8 +315,7 @@ spec:
         (text.replace("    subresources: {status: {}}\n", ""), 1),
     ] {
         let object = definition(&text);
-        let version = versions(&object).remove(0);
-        let schema = VersionSchema::read(&object, &version).unwrap();
+        let (_, schema) = VersionSchema::read_all(&object, versions(&object)).remove(0);
         let mut thing = node("apiVersion: example.org/v1\nkind: Thing\nstatus: {}\n");
         let found = schema.check(&mut thing, &mut Budget::default());
         assert_eq!(found.len(), count);

@@ -19,6 +19,9 @@ use super::context::Context;
 use super::files::Tally;
 use super::links::report;
 
+/// How many versions that are served are named where one is not.
+const SHOWN_VERSIONS: usize = 8;
+
 /// How many nodes of schemas are held at a time, some hundred bytes each; one definition may have more.
 const SCHEMA_NODES: u64 = 50_000;
 
@@ -85,14 +88,14 @@ fn instances<'w>(
 pub(super) fn versions(context: &Context<'_>, whole: &Whole<'_>, findings: &mut Vec<Finding>) {
     let mut found = Vec::new();
     for (definition, objects) in instances(context, whole).values() {
+        // The first of two of one name counts.
+        let all = definition.versions.iter().rev();
+        let is_served: HashMap<&str, bool> = all.map(|(name, is)| (&**name, *is)).collect();
+        let served = served(definition);
         for object in objects {
-            let version = definition
-                .versions
-                .iter()
-                .find(|(name, _)| *name == object.version);
-            let why = match version {
-                Some((_, true)) => continue,
-                Some((_, false)) => "does not serve",
+            let why = match is_served.get(object.version.as_str()) {
+                Some(true) => continue,
+                Some(false) => "does not serve",
                 None => "does not have",
             };
             let message = format!(
@@ -101,21 +104,31 @@ pub(super) fn versions(context: &Context<'_>, whole: &Whole<'_>, findings: &mut 
                 shown(&object.version),
                 shown(definition.file.as_str()),
             );
-            let served: Vec<String> = definition
-                .versions
-                .iter()
-                .filter(|(_, served)| *served)
-                .map(|(name, _)| format!("`{}`", shown(name)))
-                .collect();
             let finding = Finding::error("custom-resource-version", message);
             found.push(
                 finding
                     .at(&object.file, object.line)
-                    .hint(format!("it serves {}", served.join(", "))),
+                    .hint(format!("it serves {served}")),
             );
         }
     }
     report(&found, findings);
+}
+
+/// Names the versions that a definition serves, the first of many.
+fn served(definition: &Definition) -> String {
+    let served = || definition.versions.iter().filter(|(_, served)| *served);
+    let names = served().take(SHOWN_VERSIONS);
+    let mut names: Vec<String> = names
+        .map(|(name, _)| format!("`{}`", shown(name)))
+        .collect();
+    if let Some(more @ 1..) = served().count().checked_sub(SHOWN_VERSIONS) {
+        names.push(format!("{more} more"));
+    }
+    if names.is_empty() {
+        return "none".into();
+    }
+    names.join(", ")
 }
 
 /// Schemas by group, kind and version, with what else their definitions say of them.
@@ -125,6 +138,21 @@ struct Batch<'w> {
     nodes: u64,
 }
 
+impl<'w> Batch<'w> {
+    /// Reads the schemas of a definition for the versions in which there are objects.
+    fn add(&mut self, object: &Object, definition: &'w Definition, objects: &[&Summary]) {
+        let used: HashSet<&str> = objects.iter().map(|object| &*object.version).collect();
+        let mut versions = crd::versions(object);
+        versions.retain(|version| version.served && used.contains(version.name));
+        for (version, schema) in VersionSchema::read_all(object, versions) {
+            self.nodes = self.nodes.saturating_add(schema.nodes());
+            let kind: KindKey<'w> = (&definition.group, &definition.kind);
+            let key = (kind, version.to_owned());
+            self.schemas.insert(key, (schema, definition));
+        }
+    }
+}
+
 /// Reports custom resources that do not fit the schema of their definition, and fields that are not in it.
 pub(super) fn resources(
     context: &Context<'_>,
@@ -132,30 +160,24 @@ pub(super) fn resources(
     findings: &mut Vec<Finding>,
 ) -> Result<()> {
     let instances = instances(context, whole);
-    let mut by_file: BTreeMap<&BundlePath, Vec<KindKey<'_>>> = BTreeMap::new();
-    for (key, (definition, _)) in &instances {
-        by_file.entry(&definition.file).or_default().push(*key);
-    }
+    let files: BTreeSet<&BundlePath> = instances
+        .values()
+        .map(|(definition, _)| &definition.file)
+        .collect();
     let mut budget = Budget::default();
     let mut batch = Batch::default();
-    for (file, keys) in by_file {
+    for file in files {
         each_object(context, file, |object| {
-            let defined = crd::defines(&object);
-            let Some(key) = keys.iter().find(|key| Some(**key) == defined) else {
+            let Some((definition, objects)) =
+                crd::defines(&object).and_then(|kind| instances.get(&kind))
+            else {
                 return;
             };
-            let Some((definition, objects)) = instances.get(key) else {
+            // A template may have the name of the same kind.
+            if object.is_template || definition.file != *file {
                 return;
-            };
-            for version in crd::versions(&object) {
-                let is_used = objects.iter().any(|object| object.version == version.name);
-                let schema = VersionSchema::read(&object, &version);
-                if let Some(schema) = schema.filter(|_| version.served && is_used) {
-                    batch.nodes = batch.nodes.saturating_add(schema.nodes());
-                    let name = version.name.to_owned();
-                    batch.schemas.insert((*key, name), (schema, definition));
-                }
             }
+            batch.add(&object, definition, objects);
         })?;
         if batch.nodes > SCHEMA_NODES {
             let batch = std::mem::take(&mut batch);
@@ -188,6 +210,11 @@ fn check(
     for (file, lines) in lines {
         let mut tally = Tally::default();
         let mut found = Vec::new();
+        let content = context.files.get(file);
+        budget.charge_reading(content.map_or(0, Content::len));
+        if budget.is_spent() {
+            return Ok(());
+        }
         each_object(context, file, |mut object| {
             // A file may have templates beside objects that are none.
             if !lines.contains(&object.line) || budget.is_spent() {

@@ -490,3 +490,29 @@ fn a_bundle_of_schemas_that_ask_for_too_much_is_not_waited_for() {
         Some(":0 custom-resource")
     );
 }
+
+#[test]
+fn of_many_versions_some_are_named_and_the_first_of_a_name_counts() {
+    let versions: Vec<String> = (0..20)
+        .map(|n| format!("{{name: v{n}, served: true}}"))
+        .collect();
+    let definition = format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: things.example.org}}\nspec:\n  group: example.org\n  names: {{kind: Thing, plural: things}}\n  versions: [{{name: v1, served: false}}, {}]\n",
+        versions.join(", ")
+    );
+    let thing = "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: a}\n";
+    let files = files(&[
+        ("manifests/crd.yaml", &definition),
+        ("manifests/thing.yaml", thing),
+    ]);
+    let report = report_of(&files, &Limits::default(), Mediatype::Manifests);
+    let found = report.findings.iter();
+    let hints: Vec<_> = found
+        .filter(|finding| finding.code == "custom-resource-version")
+        .map(|finding| finding.hint.clone().unwrap_or_default())
+        .collect();
+    assert_eq!(
+        hints,
+        ["it serves `v0`, `v1`, `v2`, `v3`, `v4`, `v5`, `v6`, `v7`, 12 more"]
+    );
+}
