@@ -20,7 +20,7 @@ use super::selectors::{Labels, Selector};
 /// The namespaces that every cluster has.
 const BUILT_IN_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// How often a selector is held against a pod: no real bundle comes near, and a hostile one gets no answer to a note.
+/// How many texts of selectors are held against pods: no real bundle comes near, and a hostile one gets no answer to a note.
 const COMPARISONS_MAX: usize = 10_000_000;
 
 /// What the objects of some files say of one another.
@@ -302,8 +302,9 @@ pub(super) fn selections(context: &Context<'_>, whole: &Whole<'_>, findings: &mu
         return;
     }
     let links = &whole.links;
-    let work = links.selections.len().saturating_mul(links.pods.len());
-    if work > COMPARISONS_MAX {
+    let texts = links.selections.iter().map(|one| one.selector.size());
+    let work = texts.fold(0, usize::saturating_add);
+    if work.saturating_mul(links.pods.len()) > COMPARISONS_MAX {
         return;
     }
     let mut found = Vec::new();

@@ -1,5 +1,7 @@
 //! Label selectors: what they match, and workloads whose selector is not of their own pods.
 
+use std::collections::HashMap;
+
 use crate::escape::shown;
 use crate::finding::Finding;
 use crate::objects::Object;
@@ -10,7 +12,11 @@ use super::context::Context;
 
 /// Labels, as texts; one that is no string, or is filled by a template, is not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Labels(Vec<(Box<str>, Option<Box<str>>)>);
+pub(super) struct Labels {
+    known: HashMap<Box<str>, Option<Box<str>>>,
+    /// Whether there may be labels that are not known, because a template makes their keys.
+    is_open: bool,
+}
 
 /// What a selector asks of labels; every requirement must hold.
 #[derive(Debug, Clone, Default)]
@@ -35,17 +41,13 @@ enum Wants {
 impl Labels {
     pub(super) fn read(node: Option<&Node>) -> Self {
         let members = node.and_then(Node::as_mapping).unwrap_or_default();
-        Self(
-            members
+        Self {
+            known: members
                 .iter()
                 .map(|(key, value)| (key.text.clone(), fixed(value)))
                 .collect(),
-        )
-    }
-
-    /// Tells whether there may be labels that are not known, because a template makes their keys.
-    fn is_open(&self) -> bool {
-        self.0.iter().any(|(key, _)| key.contains("{{"))
+            is_open: members.iter().any(|(key, _)| key.text.contains("{{")),
+        }
     }
 }
 
@@ -84,9 +86,23 @@ impl Selector {
         self.0.is_empty()
     }
 
+    /// Says how much there is to compare with the labels of one pod: a step for each text, and more for a long one.
+    pub(super) fn size(&self) -> usize {
+        let texts = self.0.iter().flat_map(|requirement| {
+            let values = match &requirement.wants {
+                Wants::In(values) | Wants::NotIn(values) => values.as_slice(),
+                Wants::Exists | Wants::DoesNotExist | Wants::Unknown => &[],
+            };
+            values.iter().chain([&requirement.key])
+        });
+        texts
+            .map(|text| text.len() / 64 + 1)
+            .fold(0, usize::saturating_add)
+    }
+
     /// Tells whether labels may be selected; only what is certain not to match does not.
     pub(super) fn may_match(&self, labels: &Labels) -> bool {
-        labels.is_open()
+        labels.is_open
             || self
                 .0
                 .iter()
@@ -99,7 +115,7 @@ impl Requirement {
         if self.key.contains("{{") {
             return true;
         }
-        let Some((_, value)) = labels.0.iter().find(|(key, _)| *key == self.key) else {
+        let Some(value) = labels.known.get(&self.key) else {
             return matches!(self.wants, Wants::NotIn(_) | Wants::DoesNotExist);
         };
         match (&self.wants, value) {
