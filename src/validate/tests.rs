@@ -6,6 +6,7 @@ use crate::finding::Severity;
 use crate::limits::Ceiling;
 
 mod objects;
+mod work;
 
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
 
