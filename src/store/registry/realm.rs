@@ -4,59 +4,27 @@
 //! to the registry's own origin or host, to a host on the same registrable domain, to a service in the list of known
 //! pairs, or where the caller says.
 //!
-//! What a registrable domain is, is decided by a small rule and not by the Public Suffix List: the last two labels, or
-//! three where the last two belong to many (`co.uk`, `github.io`). Where the rule takes too much of a name, the
-//! answer is "another domain" and a flag is needed; the list below is for the cases where it would take too little.
+//! What a registrable domain is, the Public Suffix List says. Names that it does not know as shared, and that vendors give to
+//! many, are named here: below them a host is nobody's neighbour.
 
 use url::{Host, Url};
 
-/// Suffixes below which everybody can have a name.
+/// Domains of vendors below which strangers have names; the Public Suffix List has them in part or not at all.
 const SHARED: &[&str] = &[
     "amazonaws.com",
-    "appspot.com",
+    "azure.com",
     "azurecontainer.io",
     "azurecr.io",
     "azureedge.net",
     "azurewebsites.net",
     "cloudapp.net",
     "cloudfront.net",
-    "ddns.net",
-    "duckdns.org",
-    "dyndns.org",
-    "firebaseapp.com",
-    "fly.dev",
-    "github.io",
-    "gitlab.io",
     "googleapis.com",
     "googleusercontent.com",
-    "herokuapp.com",
     "jfrog.io",
-    "netlify.app",
-    "ngrok-free.app",
-    "ngrok.app",
-    "ngrok.io",
-    "nip.io",
-    "no-ip.org",
     "oraclecloud.com",
-    "ondigitalocean.app",
-    "onrender.com",
-    "pages.dev",
-    "r2.dev",
-    "run.app",
     "scw.cloud",
-    "sslip.io",
-    "trycloudflare.com",
-    "up.railway.app",
-    "vercel.app",
-    "web.app",
     "windows.net",
-    "workers.dev",
-];
-
-/// Labels that stand before a country code and under which names are given out.
-const SECOND_LEVEL: &[&str] = &[
-    "ac", "co", "com", "edu", "gob", "gov", "govt", "gv", "ltd", "mil", "ne", "net", "nom", "or",
-    "org", "plc", "sch",
 ];
 
 /// Registries (a host and everything below it) whose token service is on another domain of the same owner.
@@ -95,34 +63,12 @@ fn is_below(host: &str, domain: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Returns the part of a host that one owner registered; nothing for a host without a dot.
+/// Returns the part of a host that one owner registered; nothing where no such part is known.
 fn registrable(host: &str) -> Option<&str> {
-    let mut suffix_labels = 1_usize;
-    if let Some(shared) = SHARED.iter().find(|shared| is_below(host, shared)) {
-        suffix_labels = shared.split('.').count();
-    } else {
-        let mut labels = host.rsplit('.');
-        let (last, second) = (labels.next()?, labels.next()?);
-        if last.len() == 2 && SECOND_LEVEL.contains(&second) {
-            suffix_labels = 2;
-        }
+    if SHARED.iter().any(|shared| is_below(host, shared)) {
+        return None;
     }
-    // The cloud vendors put a region and a service before the shared part; all of it is theirs, none of it an owner's.
-    if is_below(host, "amazonaws.com") || is_below(host, "windows.net") {
-        return Some(host);
-    }
-    let wanted = suffix_labels.checked_add(1)?;
-    let mut at = host.len();
-    for _ in 0..wanted {
-        if at == 0 {
-            return None;
-        }
-        let before = host.get(..at)?;
-        at = before.rfind('.').unwrap_or_default();
-    }
-    let domain = host.get(at..)?;
-    let domain = domain.strip_prefix('.').unwrap_or(domain);
-    (domain.split('.').count() == wanted).then_some(domain)
+    psl2::lookup(host)?.registrable_domain()
 }
 
 #[cfg(test)]
@@ -142,12 +88,13 @@ mod tests {
             ("me.github.io", Some("me.github.io")),
             ("x.me.github.io", Some("me.github.io")),
             ("github.io", None),
-            ("team.azurecr.io", Some("team.azurecr.io")),
+            ("registry.me.uk", Some("registry.me.uk")),
+            ("x.tailnet.ts.net", Some("tailnet.ts.net")),
             ("x.up.railway.app", Some("x.up.railway.app")),
-            (
-                "1.dkr.ecr.eu-west-1.amazonaws.com",
-                Some("1.dkr.ecr.eu-west-1.amazonaws.com"),
-            ),
+            ("registry.corp.internal", Some("corp.internal")),
+            ("team.azurecr.io", None),
+            ("reg.westeurope.cloudapp.azure.com", None),
+            ("1.dkr.ecr.eu-west-1.amazonaws.com", None),
             ("registry", None),
         ] {
             assert_eq!(registrable(host), want, "{host}");
@@ -205,6 +152,18 @@ mod tests {
                 "https://evil.s3.amazonaws.com/t",
                 false,
             ),
+            ("https://reg.me.uk", "https://evil.me.uk/t", false),
+            (
+                "https://reg.tailnet.ts.net",
+                "https://evil.other.ts.net/t",
+                false,
+            ),
+            (
+                "https://reg.eastus.cloudapp.azure.com",
+                "https://evil.eastus.cloudapp.azure.com/t",
+                false,
+            ),
+            ("https://r.corp.internal", "https://a.corp.internal/t", true),
             ("http://registry", "http://auth/t", false),
             (
                 "https://r.example.com",
