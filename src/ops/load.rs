@@ -140,21 +140,25 @@ async fn load_config(store: &dyn Store, manifest: &Manifest, reach: &Reach) -> R
 ///
 /// # Errors
 ///
-/// What [`load_head`] refuses, and [`Kind::Invalid`] for metadata with faults; also for layers of an OLM image that
-/// are not what its config says, because whoever made the image is the one to blame.
+/// What [`load_head`] refuses, and [`Kind::Invalid`] for metadata with faults; also for blobs of another size than the manifest
+/// says, and for layers of an OLM image that are not what its config says, because whoever made the image is the one to blame.
 pub async fn metadata(
     store: &dyn Store,
     manifest: ManifestBlob,
     reach: &Reach,
 ) -> Result<Metadata> {
     let place = format!("{}@{}", store.place(), manifest.descriptor.digest);
-    let head = load_head(store, manifest, reach).await?;
+    let head = load_head(store, manifest, reach)
+        .await
+        .map_err(blame_the_manifest)?;
     if !head.copies.is_olm() {
         return Metadata::of_copy(head.copies.best())
             .map_err(Error::of_findings)
             .map_err(|error| error.at(place));
     }
-    let image = fetch_layers(store, head, &Asked::default(), reach).await?;
+    let image = fetch_layers(store, head, &Asked::default(), reach)
+        .await
+        .map_err(blame_the_manifest)?;
     let (_, unpacked) = unpack(image, reach)
         .await
         .map_err(|error| match error.kind() {
@@ -163,6 +167,18 @@ pub async fn metadata(
         })
         .map_err(|error| error.at(place))?;
     Ok(unpacked.bundle.metadata)
+}
+
+/// Makes a manifest invalid that says another size of a blob than it has: everybody who can push can write one, and a registry
+/// that takes it keeps the blob as it is. Other bytes are another matter.
+fn blame_the_manifest(error: Error) -> Error {
+    let expected = error.detail().expected.as_deref();
+    let is_size = expected.is_some_and(|expected| expected.parse::<u64>().is_ok());
+    if error.kind() == Kind::Mismatch && is_size {
+        Error::invalid(error.message())
+    } else {
+        error
+    }
 }
 
 /// Fetches the layers, unpacks them and makes the checks.
