@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::bundle::{Files, MANIFESTS};
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::limits::Limits;
+use crate::limits::{Ceiling, Limits};
 use crate::objects::{self, Entry, Other, Summary, What};
 use crate::path::BundlePath;
 use crate::yaml;
@@ -43,7 +43,8 @@ pub struct Document {
 ///
 /// # Errors
 ///
-/// [`Kind::Invalid`](crate::Kind::Invalid) for a document that cannot be read or is no object, and content that cannot be read.
+/// [`Kind::Invalid`](crate::Kind::Invalid) for a document that cannot be read or is no object, [`Kind::Limit`](crate::Kind::Limit) for more than
+/// [`Ceiling::Objects`], and content that cannot be read.
 pub fn order(files: &Files, limits: &Limits) -> Result<Vec<Document>> {
     let mut found = Vec::new();
     for (path, content) in files {
@@ -54,6 +55,14 @@ pub fn order(files: &Files, limits: &Limits) -> Result<Vec<Document>> {
             .to_bytes()
             .map_err(|error| Error::io("cannot read", Path::new(path.as_str()), error))?;
         read(path, content, &bytes, limits, &mut found)?;
+        let objects: usize = found.iter().map(|document| document.objects.len()).sum();
+        if objects as u64 > limits[Ceiling::Objects] {
+            return Err(Error::limit(
+                Ceiling::Objects,
+                limits[Ceiling::Objects],
+                objects as u64,
+            ));
+        }
     }
     // Stable: the files come by path.
     found.sort_by_key(|document| document.rank);

@@ -1,6 +1,6 @@
 //! What was found so far: images by their full names, bounded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::name::{full_name, what_else};
 use super::{ContainerImage, Grade, Inventory, Place, Unnamed, Unread};
@@ -125,9 +125,7 @@ impl Collector {
 
     /// Carries out what kustomizations replace, sorts, and returns everything.
     pub(super) fn finish(mut self) -> Result<Inventory> {
-        for replacement in std::mem::take(&mut self.replacements) {
-            self.replace(&replacement);
-        }
+        self.replace();
         self.check()?;
         let mut inventory = self.inventory;
         inventory.images = self.images.into_values().collect();
@@ -146,20 +144,26 @@ impl Collector {
         Ok(inventory)
     }
 
-    /// Images that a kustomization replaces are likely only: the build takes others, which are added.
-    fn replace(&mut self, replacement: &Replacement) {
-        let name = replacement.new_name.as_deref().unwrap_or(&replacement.name);
-        let mut made = Vec::new();
+    /// Images that kustomizations replace are likely only: the build takes others, which are added.
+    fn replace(&mut self) {
+        let replacements = std::mem::take(&mut self.replacements);
+        // What stands behind each name that is replaced, wherever it is an image of an object.
+        let mut suffixes: BTreeMap<&str, BTreeSet<String>> = replacements
+            .iter()
+            .map(|replacement| (replacement.name.as_str(), BTreeSet::new()))
+            .collect();
         for image in self.images.values_mut() {
             let mut is_replaced = false;
             for place in &mut image.places {
-                let (old, suffix) = split(&place.written);
-                if old == replacement.name && place.object.is_some() {
+                let (name, suffix) = split(&place.written);
+                if place.object.is_some()
+                    && let Some(known) = suffixes.get_mut(name)
+                {
+                    if !known.contains(suffix) {
+                        known.insert(suffix.to_owned());
+                    }
                     place.grade = Grade::Likely;
                     is_replaced = true;
-                    if replacement.suffix.is_none() {
-                        made.push(format!("{name}{suffix}"));
-                    }
                 }
             }
             if is_replaced {
@@ -167,20 +171,33 @@ impl Collector {
                 image.grade = grades.max().unwrap_or(Grade::Likely);
             }
         }
-        made.extend(
-            replacement
-                .suffix
-                .as_ref()
-                .map(|suffix| format!("{name}{suffix}")),
-        );
-        made.sort();
-        made.dedup();
-        for written in made {
-            self.field(Place {
-                written,
+        for replacement in &replacements {
+            let name = replacement.new_name.as_deref().unwrap_or(&replacement.name);
+            let place = |suffix: &str| Place {
+                written: format!("{name}{suffix}"),
                 ..replacement.place.clone()
-            });
+            };
+            if let Some(suffix) = &replacement.suffix {
+                self.field(place(suffix));
+                continue;
+            }
+            for suffix in suffixes
+                .get(replacement.name.as_str())
+                .into_iter()
+                .flatten()
+            {
+                if self.is_over() {
+                    return;
+                }
+                self.field(place(suffix));
+            }
         }
+    }
+
+    /// Tells whether more was found than there may be, so that nothing more is needed to say so.
+    fn is_over(&self) -> bool {
+        let found = self.images.len().max(self.inventory.unnamed.len());
+        found as u64 > self.max
     }
 }
 

@@ -250,3 +250,44 @@ fn more_images_than_the_ceiling_are_refused() {
     let limits = limits.with(Ceiling::Images, 4);
     assert!(collect(&files(&[("manifests/a.yaml", &text)]), &limits).is_ok());
 }
+
+#[test]
+fn texts_whose_aliases_multiply_are_read_as_texts() {
+    let bomb = |inner: &str| {
+        format!(
+            "a: &a {}\nb: [{}]\nimage: reg.io/b:1\n",
+            serde_json::to_string(inner).unwrap(),
+            "*a,".repeat(300)
+        )
+    };
+    // Three levels of it would be 27 million texts.
+    let text = bomb(&bomb(&bomb("image: reg.io/a:1\n")));
+    let map = format!(
+        "kind: ConfigMap\napiVersion: v1\nmetadata: {{name: c}}\ndata: {{a: {}}}\n",
+        serde_json::to_string(&text).unwrap()
+    );
+    let found = found(&[("manifests/a.yaml", &map)]);
+    assert_eq!(graded(&found), ["reg.io/a:1 likely", "reg.io/b:1 likely"]);
+    let honest = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: c}\ndata:\n  a: |\n    x: &x {image: 'reg.io/a:1'}\n    y: *x\n";
+    let found = self::found(&[("manifests/a.yaml", honest)]);
+    assert_eq!(graded(&found), ["reg.io/a:1 likely"]);
+}
+
+#[test]
+fn many_replacements_of_one_image_are_one_walk() {
+    let suffixes: String = (0..60)
+        .map(|n| format!("---\n{POD}reg.io/a:{n}\n"))
+        .collect();
+    let names: String = (0..60)
+        .map(|n| format!("- {{name: reg.io/a, newName: reg.io/b{n}}}\n"))
+        .collect();
+    let files = files(&[
+        ("manifests/a.yaml", &suffixes),
+        ("manifests/kustomization.yaml", &format!("images:\n{names}")),
+    ]);
+    let limits = Limits::default().with(Ceiling::Images, 100);
+    let error = collect(&files, &limits).unwrap_err();
+    assert_eq!(error.detail().found.as_deref(), Some("at least 101"));
+    let found = collect(&files, &Limits::default()).unwrap();
+    assert_eq!(found.images.len(), 60 + 60 * 60);
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::collect::Collector;
 use super::name::{Near, looks_like_one};
 use super::{Grade, Place, keys, known, text};
-use crate::limits::Limits;
+use crate::limits::{Ceiling, Limits};
 use crate::objects::ObjectId;
 use crate::path::BundlePath;
 use crate::yaml::{self, Key, Node, Style, Value};
@@ -233,13 +233,7 @@ impl<'w, 'n> Walk<'w, 'n> {
             && self.embedded < EMBEDDED_MAX
             && content.to_ascii_lowercase().contains("image")
         {
-            for document in yaml::documents(content.as_bytes(), self.limits) {
-                let Ok(document) = document else {
-                    documents.clear();
-                    break;
-                };
-                documents.push(document.root);
-            }
+            documents = embedded_documents(content, self.limits);
         }
         let is_structured = |root: &Node| {
             matches!(
@@ -458,4 +452,48 @@ impl<'n> Composed<'n> {
         }
         Some(Self { key, written, line })
     }
+}
+
+/// Reads the documents of a text in a document; none when one of them is no YAML.
+///
+/// Aliases multiply texts, and each of those may hold aliases again: all documents of a text together have no more nodes than
+/// the text has bytes, and in each of them aliases repeat no more text than that, so that the work stays in proportion.
+fn embedded_documents(text: &str, limits: &Limits) -> Vec<Node> {
+    let length = text.len() as u64;
+    let within = limits
+        .clone()
+        .with(Ceiling::Yaml, limits[Ceiling::Yaml].min(length))
+        .with(
+            Ceiling::YamlNodes,
+            limits[Ceiling::YamlNodes].min(length.saturating_add(1)),
+        );
+    let mut left = length.saturating_add(1);
+    let mut roots = Vec::new();
+    for document in yaml::documents(text.as_bytes(), &within) {
+        let root = document.ok().map(|document| document.root);
+        let rest = root
+            .as_ref()
+            .and_then(|root| left.checked_sub(nodes_and_texts(root)));
+        let (Some(root), Some(rest)) = (root, rest) else {
+            return Vec::new();
+        };
+        left = rest;
+        roots.push(root);
+    }
+    roots
+}
+
+/// Counts the nodes of a document and, for what aliases repeat, the bytes of its texts in parts of 64.
+fn nodes_and_texts(node: &Node) -> u64 {
+    let of_text = |text: &str| text.len() as u64 / 64;
+    let below: u64 = match &node.value {
+        Value::String(text) => of_text(text),
+        Value::Sequence(items) => items.iter().map(nodes_and_texts).sum(),
+        Value::Mapping(entries) => entries
+            .iter()
+            .map(|(key, value)| of_text(&key.text).saturating_add(nodes_and_texts(value)))
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => 0,
+    };
+    below.saturating_add(1)
 }

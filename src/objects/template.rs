@@ -5,10 +5,10 @@
 
 use std::fmt::Write as _;
 
-use crate::limits::Limits;
-use crate::yaml::{Node, Value};
+use crate::limits::{Ceiling, Limits};
+use crate::yaml::{Fault, FaultKind, Node, Value};
 
-use super::{Entry, entries};
+use super::{Entry, Object, Other, entries};
 
 /// What stands before and after the number of an action: characters of no meaning, which YAML takes in a word.
 const MARKS: [char; 2] = ['\u{e000}', '\u{e001}'];
@@ -22,30 +22,56 @@ pub fn read_template(file_name: &str, text: &[u8], limits: &Limits, mut each: im
         Some((masked, actions)) => (masked.as_bytes(), actions.as_slice()),
         None => (text, &[][..]),
     };
-    for mut entry in entries(file_name, text, limits) {
-        match &mut entry {
-            Entry::Fault(_) => {}
-            Entry::Other(other) => {
-                restore_node(&mut other.node, actions);
-            }
-            Entry::Object(object) => {
-                object.is_template = restore_node(&mut object.node, actions);
-                let id = &mut object.id;
-                for text in [
-                    &mut id.group,
-                    &mut id.kind,
-                    &mut id.name,
-                    &mut object.version,
-                ] {
-                    restore(text, actions);
-                }
-                if let Some(namespace) = &mut id.namespace {
-                    restore(namespace, actions);
-                }
-            }
-        }
-        each(entry);
+    // Each action stands once in the text; aliases may repeat it, as far as one document may grow.
+    let written: usize = actions.iter().map(|action| action.len()).sum();
+    let mut actions = Actions {
+        texts: actions,
+        left: limits[Ceiling::Yaml].saturating_add(written as u64),
+    };
+    for entry in entries(file_name, text, limits) {
+        let (line, restored) = match entry {
+            Entry::Fault(fault) => (fault.line, Ok(Entry::Fault(fault))),
+            Entry::Other(other) => (other.line, restore_other(other, &mut actions)),
+            Entry::Object(object) => (object.line, restore_object(object, &mut actions)),
+        };
+        each(restored.unwrap_or_else(|TooMuch| {
+            Entry::Fault(Fault {
+                kind: FaultKind::AliasExpansion,
+                line,
+                column: 1,
+                message: "aliases repeat placeholders too often".to_owned(),
+            })
+        }));
     }
+}
+
+/// The actions of a file, and how many bytes of them may still be put back.
+struct Actions<'t> {
+    texts: &'t [&'t str],
+    left: u64,
+}
+
+/// Says that aliases multiply actions far beyond the text.
+struct TooMuch;
+
+fn restore_other(mut other: Other, actions: &mut Actions<'_>) -> Result<Entry, TooMuch> {
+    restore_node(&mut other.node, actions)?;
+    Ok(Entry::Other(other))
+}
+
+fn restore_object(mut object: Object, actions: &mut Actions<'_>) -> Result<Entry, TooMuch> {
+    object.is_template = restore_node(&mut object.node, actions)?;
+    let id = &mut object.id;
+    let texts = [
+        &mut id.group,
+        &mut id.kind,
+        &mut id.name,
+        &mut object.version,
+    ];
+    for text in texts.into_iter().chain(&mut id.namespace) {
+        restore(text, actions)?;
+    }
+    Ok(Entry::Object(object))
 }
 
 /// Replaces actions, keeping all lines; none when there are no actions, or when the marks are in the text already.
@@ -85,40 +111,50 @@ fn without_lone_actions(line: &str) -> &str {
 }
 
 /// Puts actions back into all texts of a node; tells whether there were any.
-fn restore_node(node: &mut Node, actions: &[&str]) -> bool {
+fn restore_node(node: &mut Node, actions: &mut Actions<'_>) -> Result<bool, TooMuch> {
+    let mut any = false;
     match &mut node.value {
-        Value::String(text) => restore(text, actions),
-        Value::Sequence(items) => items
-            .iter_mut()
-            .fold(false, |any, item| restore_node(item, actions) | any),
-        Value::Mapping(entries) => entries.iter_mut().fold(false, |any, (key, value)| {
-            let mut text = String::from(&*key.text);
-            let in_key = restore(&mut text, actions);
-            if in_key {
-                key.text = text.into();
+        Value::String(text) => any = restore(text, actions)?,
+        Value::Sequence(items) => {
+            for item in items {
+                any |= restore_node(item, actions)?;
             }
-            restore_node(value, actions) | in_key | any
-        }),
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => false,
+        }
+        Value::Mapping(entries) => {
+            for (key, value) in entries {
+                if key.text.contains(MARKS[0]) {
+                    let mut text = String::from(&*key.text);
+                    any |= restore(&mut text, actions)?;
+                    key.text = text.into();
+                }
+                any |= restore_node(value, actions)?;
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => {}
     }
+    Ok(any)
 }
 
-fn restore(text: &mut String, actions: &[&str]) -> bool {
-    let Some(first) = text.find(MARKS[0]) else {
-        return false;
+fn restore(text: &mut String, actions: &mut Actions<'_>) -> Result<bool, TooMuch> {
+    let Some((before, from)) = text
+        .find(MARKS[0])
+        .and_then(|first| text.split_at_checked(first))
+    else {
+        return Ok(false);
     };
-    let mut restored = text.get(..first).unwrap_or_default().to_owned();
-    for part in text
-        .get(first..)
-        .unwrap_or_default()
-        .split(MARKS[0])
-        .skip(1)
-    {
+    let mut restored = before.to_owned();
+    for part in from.split(MARKS[0]).skip(1) {
         let (number, after) = part.split_once(MARKS[1]).unwrap_or(("", part));
-        let action = number.parse().ok().and_then(|n: usize| actions.get(n));
-        restored.push_str(action.copied().unwrap_or_default());
+        let action = number
+            .parse()
+            .ok()
+            .and_then(|n: usize| actions.texts.get(n));
+        let action = action.copied().unwrap_or_default();
+        let left = actions.left.checked_sub(action.len() as u64);
+        actions.left = left.ok_or(TooMuch)?;
+        restored.push_str(action);
         restored.push_str(after);
     }
     *text = restored;
-    true
+    Ok(true)
 }

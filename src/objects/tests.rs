@@ -1,7 +1,8 @@
 //! Objects of every shape, and what is read of them.
 
 use super::*;
-use crate::limits::Limits;
+use crate::limits::{Ceiling, Limits};
+use crate::yaml::FaultKind;
 
 fn read(file_name: &str, text: &str) -> Vec<Entry> {
     entries(file_name, text.as_bytes(), &Limits::default()).collect()
@@ -227,4 +228,31 @@ a: [
         Some("{{ .DNSIP }}")
     );
     assert!(node.at(&["metadata", "labels", "{{ $key }}"]).is_some());
+}
+
+#[test]
+fn placeholders_that_aliases_repeat_are_bounded() {
+    let limits = Limits::default().with(Ceiling::Yaml, 100_000);
+    let read = |text: &str| {
+        let mut found = Vec::new();
+        read_template("a.yaml", text.as_bytes(), &limits, |entry| {
+            found.push(entry);
+        });
+        found
+    };
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let action = format!("{{{{ {} }}}}", "x".repeat(1_000));
+    let text = format!("{object}a: &a \"{action}\"\nb: [{}]\n", "*a,".repeat(200));
+    let [Entry::Fault(fault)] = &read(&text)[..] else {
+        panic!("200 KB of placeholders were put back");
+    };
+    assert_eq!((&fault.kind, fault.line), (&FaultKind::AliasExpansion, 1));
+    let text = format!("{object}a: &a \"{action}\"\nb: [*a, *a]\n");
+    assert!(matches!(&read(&text)[..], [Entry::Object(o)] if o.is_template));
+    // Without aliases nothing is too much.
+    let all: String = (0..90).map(|n| format!("a{n}: \"{action}\"\n")).collect();
+    assert!(matches!(
+        &read(&format!("{object}{all}"))[..],
+        [Entry::Object(_)]
+    ));
 }

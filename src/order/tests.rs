@@ -156,3 +156,15 @@ fn what_no_cluster_takes_is_refused_with_its_place() {
         assert!(error.message().contains(place), "{error}");
     }
 }
+
+#[test]
+fn more_objects_than_the_ceiling_are_refused() {
+    let text: String = (0..3)
+        .map(|n| object("Pod", "v1", &format!("p{n}")) + "---\n")
+        .collect();
+    let all = files(&[("manifests/a.yaml", &text), ("manifests/b.yaml", &text)]);
+    let limits = Limits::default();
+    assert_eq!(order(&all, &limits).unwrap().len(), 6);
+    let error = order(&all, &limits.with(Ceiling::Objects, 5)).unwrap_err();
+    assert_eq!(error.kind(), crate::Kind::Limit);
+}
