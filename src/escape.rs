@@ -45,11 +45,16 @@ fn escaped(text: &str, max: usize, lines: bool) -> String {
 }
 
 /// Tells whether a character can move the cursor, hide text or change its direction.
+///
+/// Besides controls and ends of lines these are what Unicode lets a renderer ignore (`Default_Ignorable_Code_Point`), which
+/// cannot be seen, and the marks of interlinear texts.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -64,6 +69,7 @@ mod tests {
             ("a\rb\nc\td", "a\\u{d}b\\u{a}c\\u{9}d"),
             ("\u{9b}31m\u{7f}", "\\u{9b}31m\\u{7f}"),
             ("\u{202e}gpj\u{200b}", "\\u{202e}gpj\\u{200b}"),
+            ("\u{3164}\u{e0100}", "\\u{3164}\\u{e0100}"),
         ] {
             assert_eq!(shown(raw), want);
             assert_eq!(shown(&shown(raw)), want, "escaping twice changes nothing");
