@@ -7,6 +7,7 @@ mod complete;
 mod kinds;
 mod text;
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::error::{Error, Kind};
@@ -217,7 +218,7 @@ impl Reader<'_> {
             return Vec::new();
         };
         let mut channels: Vec<ChannelName> = Vec::new();
-        for name in list.split(',').map(str::trim) {
+        for name in list.split(',').map(str::trim_ascii) {
             match name.parse::<ChannelName>() {
                 Ok(channel) if channels.contains(&channel) => {
                     let message =
@@ -295,6 +296,23 @@ impl Reader<'_> {
             let message = format!("there are {count} keys, and an image carries {KEYS_MAX}");
             self.report("", "metadata-key", message, None);
         }
+        // The manifest and its config would be refused: some readers of JSON do not see the difference.
+        let written = WRITTEN.iter().chain(&ADDED).copied();
+        let mut seen: BTreeMap<String, &str> =
+            written.map(|key| (key.to_ascii_lowercase(), key)).collect();
+        for key in annotations.keys() {
+            match seen.insert(key.to_ascii_lowercase(), key) {
+                Some(other) if other != key => {
+                    let message = format!(
+                        "the keys `{}` and `{}` differ only in case",
+                        shown(other),
+                        shown(key)
+                    );
+                    self.report(key, "metadata-key", message, None);
+                }
+                _ => {}
+            }
+        }
         for (key, value) in annotations {
             let fine = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '`');
             if key.is_empty() || key.len() > 253 || !key.chars().all(fine) {
@@ -326,7 +344,10 @@ impl Reader<'_> {
 /// The keys that packing may add to the manifest's annotations.
 const WRITTEN: [&str; 3] = [key::OCI_VERSION, key::OCI_TITLE, key::OCI_CREATED];
 
-/// The most keys beside those: a manifest has at most 1,000 annotations (spec/limits.md), and whoever packs must not make one
+/// The keys that packing adds to the metadata where they are missing.
+const ADDED: [&str; 3] = [key::MEDIATYPE, key::MANIFESTS, key::METADATA];
+
+/// The most keys beside [`WRITTEN`]: a manifest has at most 1,000 annotations (spec/limits.md), and whoever packs must not make one
 /// that nobody reads.
 pub const KEYS_MAX: usize = 997;
 
@@ -435,6 +456,15 @@ mod tests {
             ),
             (&[(key::CHANNELS, "stable,stable")], &["metadata-channels"]),
             (&[(key::CHANNELS, "")], &["metadata-channels"]),
+            (&[(key::CHANNELS, "a,\u{a0}b")], &["metadata-channels"]),
+            (
+                &[("example.org/A", "1"), ("example.org/a", "2")],
+                &["metadata-key"],
+            ),
+            (
+                &[("Org.opencontainers.image.title", "x")],
+                &["metadata-key"],
+            ),
             (
                 &[(key::PLACEHOLDERS, "go-template")],
                 &["metadata-operator-id"],

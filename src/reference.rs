@@ -302,8 +302,12 @@ impl FromStr for Reference {
             Some(rest) => (rest, true),
             None => (text, false),
         };
+        let has_digest = bare
+            .split_once('@')
+            .is_some_and(|(_, digest)| digest.parse::<Digest>().is_ok());
         let (name, digest) = match bare.split_once('@') {
-            Some((name, _)) if !name.contains('/') => {
+            // `oci://etcd@DIGEST` and `oci://etcd:3.5.0@DIGEST` are on Docker Hub.
+            Some((name, _)) if !name.contains('/') && !(with_scheme && has_digest) => {
                 // `user:password@host/…`: the registry's parser words this without repeating it.
                 let _: Registry = "credentials@".parse()?;
                 let _ = name;

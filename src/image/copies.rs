@@ -31,16 +31,16 @@ pub struct Difference {
 impl Copies {
     /// Returns the keys of this format on which the copies differ from the file.
     ///
-    /// Where a form has no annotations at all (Docker's), there is nothing to compare them with.
-    ///
-    /// Of a bundle with OLM's keys alone, those are compared; whatever builds its image writes labels, and others annotate it.
+    /// A copy without any key of the format is not there: Docker's form has no annotations, and builders annotate images with
+    /// what they like. Of a bundle with OLM's keys alone, those are compared.
     pub fn differences(&self, file: &Annotations) -> Vec<Difference> {
         let is_olm = olm::is_olm(file.keys().map(String::as_str));
         let prefix = if is_olm { key::OLM_PREFIX } else { key::PREFIX };
-        let mut keys = differing_keys(file, &self.labels, prefix);
-        let has_any = |copy: &Annotations| copy.keys().any(|key| key.starts_with(prefix));
-        if has_any(&self.annotations) || !(is_olm || self.annotations.is_empty()) {
-            keys.extend(differing_keys(file, &self.annotations, prefix));
+        let mut keys = Vec::new();
+        for copy in [&self.labels, &self.annotations] {
+            if copy.keys().any(|key| key.starts_with(prefix)) {
+                keys.extend(differing_keys(file, copy, prefix));
+            }
         }
         keys.sort_unstable();
         keys.dedup();
@@ -101,11 +101,18 @@ mod tests {
             .map(|d| d.key)
             .collect();
         assert_eq!(keys, [key::PACKAGE, key::VERSION]);
-        let docker = Copies {
-            labels: file.clone(),
-            annotations: Annotations::new(),
-        };
-        assert!(docker.differences(&file).is_empty());
+        let other = map(&[("other", "y")]);
+        for (labels, annotations) in [
+            (file.clone(), Annotations::new()),
+            (file.clone(), other.clone()),
+            (other, file.clone()),
+        ] {
+            let copies = Copies {
+                labels,
+                annotations,
+            };
+            assert!(copies.differences(&file).is_empty(), "{copies:?}");
+        }
         let name = crate::olm::key::PACKAGE;
         let olm = map(&[(name, "a"), ("other", "x")]);
         for (labels, annotations, differs) in [

@@ -110,7 +110,7 @@ pub const CHECKS: &[Check] = &[
     row("layout-nested", Layout, Run::Layout(layout::nested), "`manifests/` has a sub-directory and the mediatype is `manifests`."),
     row("layout-file-type", Layout, Run::Layout(layout::file_type), "A file in `manifests/` is neither YAML nor JSON by its name."),
     row("layout-kustomization", Layout, Run::Layout(layout::kustomization), "There is a kustomization and the mediatype is `manifests`."),
-    row("layout-chart", Layout, Run::Layout(layout::chart), "There is the `Chart.yaml` of a Helm chart."),
+    row("layout-chart", Layout, Run::Layout(layout::chart), "There is the `Chart.yaml` of a Helm chart and the mediatype is `manifests`."),
     row("layout-annotations", Layout, Run::Layout(layout::annotations_file), "A second file is named `annotations.yaml`."),
     row("layout-collision", Layout, Run::Layout(layout::collision), "Two paths are one on some systems."),
     row("layout-refused", Layout, Reading, "Something in the source cannot be carried: a link, a special file, a private key, or a name."),

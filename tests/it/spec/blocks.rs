@@ -365,8 +365,7 @@ fn layer(block: &Block) -> Result<(), String> {
 /// Checks the names of the files in the archive of a sample.
 fn archive(block: &Block) -> Result<(), String> {
     let wanted: Vec<String> = block.text.lines().map(str::to_owned).collect();
-    let found = sample(block)?.layout().into_keys().collect();
-    same("the list of files", found, wanted)
+    same("the list of files", sample(block)?.archive_names(), wanted)
 }
 
 /// Checks what a file of the archive of a sample holds, as it is laid out for people.

@@ -17,7 +17,7 @@ use manifest_bundle::ops::pack::{PackRequest, Packed, pack};
 use manifest_bundle::store::archive;
 use manifest_bundle::store::memory::Memory;
 use manifest_bundle::tag::Tag;
-use manifest_bundle::tar::{EntryKind, Rules, index};
+use manifest_bundle::tar::{Entry, EntryKind, Rules, index};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -95,14 +95,30 @@ impl Sample {
         String::from_utf8(bytes.to_vec()).unwrap()
     }
 
-    /// Returns the files of the image layout that an archive of this sample holds.
-    pub(super) fn layout(&self) -> BTreeMap<String, Vec<u8>> {
+    /// Returns an archive of this sample and what stands in it.
+    fn archived(&self) -> (Vec<u8>, Vec<Entry>) {
         let tag = Tag::of_version(&self.packed.bundle.metadata.version).unwrap();
         let memory = Memory::of_image("sample", self.image(), Some(&tag)).unwrap();
         let mut bytes = Vec::new();
         archive::write(&memory, &mut bytes).unwrap();
         let limits = Limits::default();
         let entries = index(&bytes.clone().into(), Rules::layout(&limits)).unwrap();
+        (bytes, entries)
+    }
+
+    /// Returns the names of what stands in an archive of this sample; those of directories end with `/`.
+    pub(super) fn archive_names(&self) -> Vec<String> {
+        let (_, entries) = self.archived();
+        let name = |entry: &Entry| match entry.kind {
+            EntryKind::Directory => format!("{}/", entry.path),
+            _ => entry.path.to_string(),
+        };
+        entries.iter().map(name).collect()
+    }
+
+    /// Returns the files of the image layout that an archive of this sample holds.
+    pub(super) fn layout(&self) -> BTreeMap<String, Vec<u8>> {
+        let (bytes, entries) = self.archived();
         let files = entries.iter().filter(|entry| entry.kind == EntryKind::File);
         files
             .map(|entry| {
@@ -111,6 +127,11 @@ impl Sample {
                 (entry.path.to_string(), bytes[begin..end].to_vec())
             })
             .collect()
+    }
+
+    /// Returns the layer as it travels.
+    pub(super) fn layer(&self) -> Vec<u8> {
+        self.image().layers[0].to_bytes().unwrap().to_vec()
     }
 
     /// Returns the archive in the layer.

@@ -79,6 +79,8 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Offset", "Bytes", "Field", "Content"] => return image::header_fields(table),
         ["Refused key", "Because"] => metadata::refused_key,
         ["Key", "Required", "Value", "Example"] => return metadata::keys(table, schemas),
+        ["Without quotes", "Is"] => metadata::without_quotes,
+        ["Type of a layer", "Compressed with"] => image::layer_type,
         ["Escaped from", "To"] => return metadata::escaped(table),
         ["Name", "Default", "Flag", "Bounds", "Why this value"] => return limits::ceilings(table),
         _ => {

@@ -1,7 +1,9 @@
 //! Tables of the archive's headers, of JSON and of names.
 
+use manifest_bundle::content::Spool;
 use manifest_bundle::error::Kind;
 use manifest_bundle::json;
+use manifest_bundle::layer::{self, Source};
 use manifest_bundle::limits::Limits;
 use manifest_bundle::path::{BundlePath, Distinct};
 
@@ -110,4 +112,47 @@ pub(super) fn collision(cells: &[String], _: &All) -> Result<(), String> {
         Ok(()) => Err("the two do not collide".into()),
         Err(error) => same("the kind of the refusal", error.kind(), Kind::Unsafe),
     }
+}
+
+/// A type of a layer: a layer that is compressed so is read, and no other.
+pub(super) fn layer_type(cells: &[String], _: &All) -> Result<(), String> {
+    let media_type = code(&cells[0])?;
+    let sample = Sample::good("minimal");
+    let gzip = sample.layer();
+    let directory = tempfile::tempdir().unwrap();
+    let reads = |bytes: Vec<u8>| {
+        let source = Source {
+            content: bytes.into(),
+            media_type: media_type.to_owned(),
+            diff_id: None,
+        };
+        let mut spool = Spool::new(directory.path());
+        layer::read(&source, false, &Limits::default(), &mut spool).is_ok()
+    };
+    let zstd = zstd_of(&sample.archive());
+    let found: Vec<&str> = [
+        ("nothing", sample.archive()),
+        ("gzip", gzip),
+        ("zstd", zstd),
+    ]
+    .into_iter()
+    .filter_map(|(name, bytes)| reads(bytes).then_some(name))
+    .collect();
+    same("how it is compressed", found, vec![cells[1].as_str()])
+}
+
+/// Puts bytes into a zstd frame of blocks that are not compressed.
+fn zstd_of(bytes: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd];
+    // A single segment whose size stands in eight bytes.
+    frame.push(0b1110_0000);
+    frame.extend((bytes.len() as u64).to_le_bytes());
+    let mut blocks = bytes.chunks(100_000).peekable();
+    while let Some(block) = blocks.next() {
+        let last = u32::from(blocks.peek().is_none());
+        let header = last | u32::try_from(block.len()).unwrap() << 3;
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.extend(block);
+    }
+    frame
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use manifest_bundle::limits::Limits;
 use manifest_bundle::metadata::{self, Metadata, key};
 use manifest_bundle::oci::Annotations;
 use manifest_bundle::path::BundlePath;
+use manifest_bundle::yaml::{self, FaultKind};
 
 use super::same;
 use crate::spec::markdown::{Table, code};
@@ -96,10 +98,11 @@ fn key_row(cells: &[String], schemas: &All) -> Result<(), String> {
         vec![],
     )?;
     let without = codes(with(&[(name, None)]), schemas)?;
-    let required = if without == ["metadata-required"] {
-        "yes"
-    } else {
-        "no"
+    // A producer adds this one.
+    let required = match (without == ["metadata-required"], name) {
+        (true, key::MEDIATYPE) => "in an image",
+        (true, _) => "yes",
+        (false, _) => "no",
     };
     same("whether it is required", required, &cells[1])?;
     // A value is a word, a list of channel names, any text, or one of some constants.
@@ -246,4 +249,33 @@ pub(super) fn schema_list(table: &Table, schemas: &All) -> Vec<(usize, String)> 
         .into_iter()
         .map(|why| (table.line, why))
         .collect()
+}
+
+/// A row of words and what each of them is where it stands without quotes.
+pub(super) fn without_quotes(cells: &[String], _: &All) -> Result<(), String> {
+    let limits = Limits::default();
+    let kind = |word: &str| {
+        let text = format!("value: {word}\n");
+        let document = yaml::documents(text.as_bytes(), &limits).next().unwrap();
+        match document {
+            Ok(document) => document.root.get("value").unwrap().value.kind_name(),
+            // What no number in JSON can be is refused, and so no string either.
+            Err(fault) if fault.kind == FaultKind::NotFinite => "a number",
+            Err(fault) => panic!("{text}: {}", fault.message),
+        }
+    };
+    let (words, wanted) = (&cells[0], cells[1].as_str());
+    let spans: Vec<&str> = words.split('`').skip(1).step_by(2).collect();
+    for word in &spans {
+        same(word, kind(word), wanted)?;
+        if words.contains("with a capital") {
+            let capital = format!("{}{}", word[..1].to_uppercase(), &word[1..]);
+            same(&capital, kind(&capital), wanted)?;
+            same(word, kind(&word.to_uppercase()), wanted)?;
+        }
+    }
+    if words.ends_with("and nothing") {
+        same("nothing", kind(""), wanted)?;
+    }
+    (!spans.is_empty()).then_some(()).ok_or("no words".into())
 }
