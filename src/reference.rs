@@ -307,7 +307,7 @@ impl FromStr for Reference {
             .is_some_and(|(_, digest)| digest.parse::<Digest>().is_ok());
         let (name, digest) = match bare.split_once('@') {
             // `oci://etcd@DIGEST` and `oci://etcd:3.5.0@DIGEST` are on Docker Hub.
-            Some((name, _)) if !name.contains('/') && !(with_scheme && has_digest) => {
+            Some((name, _)) if !(name.contains('/') || with_scheme && has_digest) => {
                 // `user:password@host/…`: the registry's parser words this without repeating it.
                 let _: Registry = "credentials@".parse()?;
                 let _ = name;

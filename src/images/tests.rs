@@ -275,15 +275,18 @@ fn texts_whose_aliases_multiply_are_read_as_texts() {
 
 #[test]
 fn many_replacements_of_one_image_are_one_walk() {
-    let suffixes: String = (0..60)
+    let pods: Vec<String> = (0..60)
         .map(|n| format!("---\n{POD}reg.io/a:{n}\n"))
         .collect();
-    let names: String = (0..60)
+    let names: Vec<String> = (0..60)
         .map(|n| format!("- {{name: reg.io/a, newName: reg.io/b{n}}}\n"))
         .collect();
     let files = files(&[
-        ("manifests/a.yaml", &suffixes),
-        ("manifests/kustomization.yaml", &format!("images:\n{names}")),
+        ("manifests/a.yaml", &pods.concat()),
+        (
+            "manifests/kustomization.yaml",
+            &format!("images:\n{}", names.concat()),
+        ),
     ]);
     let limits = Limits::default().with(Ceiling::Images, 100);
     let error = collect(&files, &limits).unwrap_err();

@@ -250,9 +250,9 @@ fn placeholders_that_aliases_repeat_are_bounded() {
     let text = format!("{object}a: &a \"{action}\"\nb: [*a, *a]\n");
     assert!(matches!(&read(&text)[..], [Entry::Object(o)] if o.is_template));
     // Without aliases nothing is too much.
-    let all: String = (0..90).map(|n| format!("a{n}: \"{action}\"\n")).collect();
+    let all: Vec<String> = (0..90).map(|n| format!("a{n}: \"{action}\"\n")).collect();
     assert!(matches!(
-        &read(&format!("{object}{all}"))[..],
+        &read(&format!("{object}{}", all.concat()))[..],
         [Entry::Object(_)]
     ));
 }
