@@ -102,8 +102,9 @@ pub fn look_ahead(
         return Ok(Ahead::Free);
     }
     let root = open_directory(&destination.parent, &destination.name)
-        .map_err(|error| Error::io("cannot open", path, error))?;
-    let survey = Survey::of(&root, path)?;
+        .map_err(|error| Error::io("cannot open", path, error))
+        .map_err(|error| destination.or_changed(error))?;
+    let survey = Survey::of(&root, path).map_err(|error| destination.or_changed(error))?;
     if survey.is_empty() {
         destination.expect_writable()?;
         return Ok(Ahead::Free);
@@ -118,7 +119,8 @@ pub fn look_ahead(
             } else {
                 Coming::Unknown
             }
-        })?;
+        });
+        let losses = losses.map_err(|error| destination.or_changed(error))?;
         refuse_losses(&destination, &losses, options)?;
     }
     Ok(if paths.len() == survey.len() {
@@ -143,8 +145,9 @@ pub fn look_ahead_at_channels(path: &Path, options: &WriteOptions) -> Result<()>
         return destination.expect_writable();
     }
     let root = open_directory(&destination.parent, &destination.name)
-        .map_err(|error| Error::io("cannot open", path, error))?;
-    let survey = Survey::of(&root, path)?;
+        .map_err(|error| Error::io("cannot open", path, error))
+        .map_err(|error| destination.or_changed(error))?;
+    let survey = Survey::of(&root, path).map_err(|error| destination.or_changed(error))?;
     if options.force {
         let losses = survey.losses(&root, path, &|path| {
             if is_of_channels(path) {
@@ -152,7 +155,8 @@ pub fn look_ahead_at_channels(path: &Path, options: &WriteOptions) -> Result<()>
             } else {
                 Coming::Nothing
             }
-        })?;
+        });
+        let losses = losses.map_err(|error| destination.or_changed(error))?;
         refuse_losses(&destination, &losses, options)?;
     } else if !survey.is_empty() {
         let may_come = survey.plain_files().filter(|path| is_of_channels(path));

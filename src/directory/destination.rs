@@ -1,6 +1,7 @@
 //! Where something is to be written: an open directory and a name in it, and what is there now.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -99,6 +100,15 @@ impl Destination {
             .file(self.path.display())
             .hint("nothing was replaced; run it again")
             .retryable()
+    }
+
+    /// Turns an error about something that was listed and is gone into the one about another process; others stay.
+    pub(super) fn or_changed(&self, error: Error) -> Error {
+        let source = std::error::Error::source(&error);
+        let is_gone = source
+            .and_then(|source| source.downcast_ref::<io::Error>())
+            .is_some_and(|source| source.kind() == io::ErrorKind::NotFound);
+        if is_gone { self.changed() } else { error }
     }
 
     /// Returns the path, escaped.

@@ -71,7 +71,7 @@ pub fn write(files: &Files, destination: &Path, options: &WriteOptions) -> Resul
             let unsure = match former.is_still(&staging, &destination) {
                 Ok(true) => None,
                 Ok(false) => Some(destination.changed()),
-                Err(error) => Some(error),
+                Err(error) => Some(destination.or_changed(error)),
             };
             if let Some(error) = unsure {
                 return Err(match exchange(&destination, &staging) {
@@ -190,8 +190,10 @@ impl Former {
             return Ok(There::Nothing);
         }
         let root = open_directory(&destination.parent, &destination.name)
-            .map_err(|error| Error::io("cannot open", &destination.path, error))?;
-        let survey = Survey::of(&root, &destination.path)?;
+            .map_err(|error| Error::io("cannot open", &destination.path, error))
+            .map_err(|error| destination.or_changed(error))?;
+        let survey =
+            Survey::of(&root, &destination.path).map_err(|error| destination.or_changed(error))?;
         if survey.is_empty() {
             return Ok(There::Nothing);
         }
@@ -206,7 +208,8 @@ impl Former {
             let path = path.to_str().and_then(|path| path.parse().ok());
             path.and_then(|path| files.get(&path))
                 .map_or(Coming::Nothing, Coming::Content)
-        })?;
+        });
+        let losses = losses.map_err(|error| destination.or_changed(error))?;
         refuse_losses(destination, &losses, options)?;
         Ok(There::Former(Self { survey, losses }))
     }
