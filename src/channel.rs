@@ -2,6 +2,11 @@
 //!
 //! Pure: what an index says, what a change makes of it. Reading and writing one in a store is `ops::channel`.
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
 use crate::digest::Digest;
 use crate::error::{Error, Kind, Result};
 use crate::limits::{Ceiling, Limits};
@@ -15,6 +20,10 @@ use crate::tag::Tag;
 pub const NAME: &str = "k8s.io.bundle.channel.v1";
 /// The key of an index that holds the digest of the index before it.
 pub const PREVIOUS: &str = "k8s.io.bundle.channel.previous.v1";
+/// The key of an index that holds the digests of the bundles that were withdrawn from the channel.
+pub const WITHDRAWN: &str = "k8s.io.bundle.channel.withdrawn.v1";
+/// The most bundles that a channel records as withdrawn: so many digests of the longest kind have room in an annotation.
+pub const WITHDRAWN_MAX: usize = 400;
 /// The most bundles in a channel.
 pub const ENTRIES_MAX: usize = 1000;
 /// The most bytes of an index that is written.
@@ -31,6 +40,8 @@ pub struct Channel {
     pub previous: Option<Digest>,
     /// The bundles, the newest first, each digest once.
     entries: Vec<Entry>,
+    /// What was taken out for good, and is not in `entries`.
+    withdrawn: BTreeSet<Digest>,
     /// Other annotations of the index, which stay as they are.
     others: Annotations,
 }
@@ -82,6 +93,7 @@ impl Channel {
             package,
             previous: None,
             entries: Vec::new(),
+            withdrawn: BTreeSet::new(),
             others: Annotations::new(),
         }
     }
@@ -108,6 +120,8 @@ impl Channel {
         let package = take(key::PACKAGE).ok_or_else(|| missing(key::PACKAGE))?;
         let package: PackageName = word(&package)?;
         let previous = take(PREVIOUS).map(|digest| word(&digest)).transpose()?;
+        let withdrawn = take(WITHDRAWN).map(|list| read_withdrawn(&list));
+        let withdrawn = withdrawn.transpose()?.unwrap_or_default();
         let max = limits[Ceiling::IndexEntries].min(ENTRIES_MAX as u64);
         let count = index.manifests.len() as u64;
         if count > max {
@@ -118,6 +132,7 @@ impl Channel {
             package,
             previous,
             entries: Vec::new(),
+            withdrawn,
             others,
         };
         for descriptor in &index.manifests {
@@ -128,6 +143,8 @@ impl Channel {
                     Error::invalid("the channel lists a bundle twice").digest(descriptor.digest)
                 );
             }
+            // A writer that does not know the record leaves it as it was when it puts a bundle back.
+            channel.withdrawn.remove(&descriptor.digest);
             channel.entries.push(entry);
         }
         // Whoever wrote it: the order is that of the versions.
@@ -138,6 +155,11 @@ impl Channel {
     /// Returns the bundles, the newest first.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Returns the digests of the bundles that were withdrawn.
+    pub fn withdrawn(&self) -> &BTreeSet<Digest> {
+        &self.withdrawn
     }
 
     /// Returns the newest release, or the newest pre-release where there is no release.
@@ -173,7 +195,7 @@ impl Channel {
         true
     }
 
-    /// Adds a bundle; tells whether anything changed.
+    /// Adds a bundle, also one that was withdrawn; tells whether anything changed.
     ///
     /// # Errors
     ///
@@ -218,12 +240,40 @@ impl Channel {
                 self.name
             )));
         }
+        self.withdrawn.remove(&entry.descriptor.digest);
         self.entries.push(entry);
         self.sort();
         Ok(true)
     }
 
-    /// Takes out every bundle that `leaves` says; returns them.
+    /// Takes out every bundle that `leaves` says, and records them as withdrawn: nobody who puts bundles where they say that they
+    /// belong puts them back. Returns them.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Conflict`] where the record is full: the channel stays as it was.
+    pub fn withdraw(&mut self, leaves: impl Fn(&Entry) -> bool) -> Result<Vec<Entry>> {
+        let leaving = self.entries.iter().filter(|entry| leaves(entry)).count();
+        if self.withdrawn.len().saturating_add(leaving) > WITHDRAWN_MAX && leaving > 0 {
+            return Err(Error::conflict(format!(
+                "channel `{}` has no room to record that {leaving} more are withdrawn: it records {} bundles, and {WITHDRAWN_MAX} at most",
+                self.name,
+                self.withdrawn.len()
+            ))
+            .hint("--forget takes a bundle out without a record, and takes one out of the record"));
+        }
+        let gone = self.remove(leaves);
+        self.withdrawn
+            .extend(gone.iter().map(|entry| entry.descriptor.digest));
+        Ok(gone)
+    }
+
+    /// Takes a digest out of the record of what was withdrawn; tells whether it was there.
+    pub fn forget(&mut self, digest: &Digest) -> bool {
+        self.withdrawn.remove(digest)
+    }
+
+    /// Takes out every bundle that `leaves` says, without a record; returns them.
     pub fn remove(&mut self, leaves: impl Fn(&Entry) -> bool) -> Vec<Entry> {
         let (gone, kept) = self.entries.drain(..).partition(leaves);
         self.entries = kept;
@@ -242,6 +292,7 @@ impl Channel {
             (NAME, Some(self.name.to_string())),
             (key::PACKAGE, Some(self.package.to_string())),
             (PREVIOUS, self.previous.map(|digest| digest.to_string())),
+            (WITHDRAWN, write_withdrawn(&self.withdrawn)),
         ];
         index.annotations.extend(
             own.into_iter()
@@ -274,6 +325,24 @@ fn missing(key: &str) -> Error {
 fn word<T: std::str::FromStr<Err = crate::invalid::Invalid>>(text: &str) -> Result<T> {
     text.parse::<T>()
         .map_err(|invalid| invalid.of_kind(Kind::Invalid))
+}
+
+fn read_withdrawn(list: &str) -> Result<BTreeSet<Digest>> {
+    let digests = list.split(',').map(word::<Digest>);
+    let digests: BTreeSet<Digest> = digests.collect::<Result<_>>()?;
+    if digests.len() > WITHDRAWN_MAX {
+        return Err(
+            Error::invalid("the channel records too many bundles as withdrawn")
+                .expected(format!("at most {WITHDRAWN_MAX}"))
+                .found(digests.len()),
+        );
+    }
+    Ok(digests)
+}
+
+fn write_withdrawn(digests: &BTreeSet<Digest>) -> Option<String> {
+    let texts: Vec<String> = digests.iter().map(ToString::to_string).collect();
+    (!texts.is_empty()).then(|| texts.join(","))
 }
 
 fn read_entry(descriptor: &Descriptor, package: &PackageName) -> Result<Entry> {
@@ -324,127 +393,5 @@ fn write_entry(entry: &Entry) -> Descriptor {
     Descriptor {
         annotations: annotations.collect(),
         ..entry.descriptor.clone()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(version: &str, byte: u8) -> Entry {
-        Entry {
-            descriptor: Descriptor::new(media_type::MANIFEST, Digest::of(&[byte]), 7),
-            facts: Facts {
-                package: "etcd".parse().unwrap(),
-                version: version.parse().unwrap(),
-                operator_id: Some("etcd-manager".parse().unwrap()),
-                min_operator_version: Some("1.4.0".parse().unwrap()),
-                min_kubernetes_version: Some("1.31".parse().unwrap()),
-            },
-        }
-    }
-
-    fn stable() -> Channel {
-        Channel::new("stable".parse().unwrap(), "etcd".parse().unwrap())
-    }
-
-    #[test]
-    fn what_is_written_reads_back_and_the_newest_is_first() {
-        let mut channel = stable();
-        for (version, byte) in [
-            ("1.9.0", 1),
-            ("1.10.0", 2),
-            ("2.0.0-rc.1", 3),
-            ("1.10.0+b.2", 4),
-            ("1.10.0+b.10", 5),
-        ] {
-            assert!(channel.add(entry(version, byte)).unwrap());
-        }
-        assert!(!channel.add(entry("1.9.0", 1)).unwrap(), "it is there");
-        let order: Vec<String> = channel
-            .entries()
-            .iter()
-            .map(|e| e.facts.version.to_string())
-            .collect();
-        assert_eq!(
-            order,
-            ["2.0.0-rc.1", "1.10.0+b.10", "1.10.0+b.2", "1.10.0", "1.9.0"]
-        );
-        assert_eq!(
-            channel.head().unwrap().facts.version.to_string(),
-            "1.10.0+b.10"
-        );
-        channel.previous = Some(Digest::of(b"before"));
-        let limits = Limits::default();
-        let written = channel.write(&limits).unwrap();
-        let read = Channel::parse(&written, &channel.name, &limits).unwrap();
-        assert_eq!(read, channel);
-        assert_eq!(read.write(&limits).unwrap().bytes, written.bytes);
-    }
-
-    #[test]
-    fn a_version_is_there_once_and_a_package_alone() {
-        let mut channel = stable();
-        channel.add(entry("1.0.0", 1)).unwrap();
-        assert_eq!(
-            channel.add(entry("1.0.0", 2)).unwrap_err().kind(),
-            Kind::Conflict
-        );
-        let mut other = entry("2.0.0", 3);
-        other.facts.package = "zookeeper".parse().unwrap();
-        assert_eq!(channel.add(other).unwrap_err().kind(), Kind::Conflict);
-        assert_eq!(
-            channel
-                .remove(|e| e.facts.version.to_string() == "1.0.0")
-                .len(),
-            1
-        );
-        assert!(channel.head().is_none());
-    }
-
-    #[test]
-    fn a_full_channel_says_how_to_make_room() {
-        let mut channel = stable();
-        for patch in 0..ENTRIES_MAX {
-            let mut one = entry(&format!("1.0.{patch}"), 0);
-            one.descriptor.digest = Digest::of(&patch.to_le_bytes());
-            channel.add(one).unwrap();
-        }
-        channel.write(&Limits::default()).unwrap();
-        let error = channel.add(entry("2.0.0", 1)).unwrap_err();
-        assert_eq!(error.kind(), Kind::Conflict);
-        assert!(
-            error
-                .detail()
-                .hint
-                .as_ref()
-                .unwrap()
-                .contains("channel remove")
-        );
-    }
-
-    #[test]
-    fn indexes_that_are_no_channel_or_another_one_are_refused() {
-        let limits = Limits::default();
-        let name: ChannelName = "stable".parse().unwrap();
-        let mut channel = stable();
-        channel.add(entry("1.0.0", 1)).unwrap();
-        let good = String::from_utf8(channel.write(&limits).unwrap().bytes.to_vec()).unwrap();
-        for (from, to) in [
-            (NAME, "other.key"),
-            ("\"stable\"", "\"beta\""),
-            (key::PACKAGE, "other.key"),
-            (key::VERSION, "other.key"),
-            ("\"1.0.0\"", "\"1.0\""),
-            ("\"1.4.0\"", "\"one\""),
-            ("oci.image.manifest.v1+json", "oci.image.index.v1+json"),
-        ] {
-            let bad = good.replacen(from, to, 1).into_bytes();
-            let Ok(blob) = ManifestBlob::new(bad, &limits) else {
-                panic!("{from} → {to} is no index");
-            };
-            let error = Channel::parse(&blob, &name, &limits).unwrap_err();
-            assert_eq!(error.kind(), Kind::Invalid, "{from} → {to}: {error}");
-        }
     }
 }

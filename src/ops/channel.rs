@@ -1,6 +1,9 @@
 //! Channels in a store: reading them, and changing them although a registry has no compare-and-swap (spec/channel.md).
 
-use std::collections::{BTreeMap, BTreeSet};
+pub mod head;
+pub mod sync;
+
+use std::collections::BTreeMap;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -16,7 +19,7 @@ use crate::version::Version;
 
 use super::copy;
 use super::open::Reach;
-use super::resolve::{Summary, fetch_channel, look};
+use super::resolve::{Summary, fetch_channel, look, versions};
 
 /// How many manifests are asked for at once.
 const CONCURRENCY: usize = 8;
@@ -30,9 +33,15 @@ pub struct Changed {
     pub digest: Option<Digest>,
     /// Whether an index was written.
     pub is_written: bool,
+    /// The bundles that were not in it before.
+    pub added: Vec<Entry>,
+    /// The bundles that are no longer in it, as it had them.
+    pub removed: Vec<Entry>,
+    /// The bundles of which it now says something else.
+    pub corrected: Vec<Entry>,
     /// Where the head tag points now, if it moved.
     pub head: Option<Digest>,
-    /// Where the head tag still points although the channel is empty, or has a newer bundle and the head was not to move.
+    /// Where the head tag still points although the channel is empty, or has another newest bundle and the tag was to be left alone.
     pub stale: Option<Digest>,
 }
 
@@ -53,6 +62,8 @@ pub async fn names(store: &dyn Store) -> Result<Vec<ChannelName>> {
 #[derive(Debug, Clone)]
 pub struct Planned {
     channel: Channel,
+    /// What it held before.
+    old: Vec<Entry>,
     /// The digest of the index that was read.
     before: Option<Digest>,
     /// The index that takes its place, if anything changed.
@@ -82,9 +93,16 @@ pub async fn plan(
     };
     // A conflict is one with what this repository has, so it is named.
     let in_place = |error: Error| match error.kind() {
-        Kind::Conflict => error.at(store.place()),
+        Kind::Conflict => {
+            let hint = error.detail().hint.as_ref();
+            match hint.map(|hint| hint.replace("REPOSITORY", &store.place())) {
+                Some(hint) => error.at(store.place()).hint(hint),
+                None => error.at(store.place()),
+            }
+        }
         _ => error,
     };
+    let old = channel.entries().to_vec();
     let mut index = None;
     if change(&mut channel).map_err(in_place)? {
         channel.previous = before;
@@ -93,6 +111,7 @@ pub async fn plan(
     }
     Ok(Planned {
         channel,
+        old,
         before,
         index,
     })
@@ -105,38 +124,66 @@ impl Planned {
     ///
     /// [`Kind::Conflict`] when somebody else changed the channel meanwhile, as far as that can be seen.
     pub async fn write(self, store: &dyn Store, move_head: bool, reach: &Reach) -> Result<Changed> {
-        let Self {
-            channel,
-            before,
-            index,
-        } = self;
-        let mut digest = before;
-        if let Some(index) = &index {
-            let tag = channel::index_tag(&channel.name)?;
-            if store.tagged(&tag).await? != before {
+        if let Some(index) = &self.index {
+            let tag = channel::index_tag(&self.channel.name)?;
+            if store.tagged(&tag).await? != self.before {
                 return Err(moved(store, &tag));
             }
             // Looks once more where the tag points when it is written.
             copy::name(store, index, std::slice::from_ref(&tag)).await?;
-            digest = Some(index.descriptor.digest);
         }
-        let head = if move_head {
-            point_head(store, &channel, reach).await?
-        } else {
-            None
-        };
-        // No tag can be taken away in a way that every registry knows.
-        let stale = if channel.entries().is_empty() || !move_head {
-            let newest = channel.head().map(|head| head.descriptor.digest);
-            let tagged = store.tagged(&channel::head_tag(&channel.name)?).await?;
-            tagged.filter(|tagged| Some(*tagged) != newest)
-        } else {
-            None
-        };
-        Ok(Changed {
+        let changed = self.look(store, move_head).await?;
+        if let Some(digest) = changed.head {
+            let tag = channel::head_tag(&changed.channel.name)?;
+            let name = Name::Digest(digest);
+            let manifest = store::fetch_manifest(store, &name, &reach.limits).await?;
+            copy::name(store, &manifest, &[tag]).await?;
+        }
+        Ok(changed)
+    }
+
+    /// Says what [`Planned::write`] would do, and does nothing.
+    ///
+    /// # Errors
+    ///
+    /// What a store fails with that is asked for a tag.
+    pub async fn look(self, store: &dyn Store, move_head: bool) -> Result<Changed> {
+        let Self {
             channel,
-            digest,
+            old,
+            before,
+            index,
+        } = self;
+        let before_of = |entry: &Entry| {
+            let digest = entry.descriptor.digest;
+            old.iter().find(|old| old.descriptor.digest == digest)
+        };
+        let entries = channel.entries().iter();
+        let added = entries.clone().filter(|one| before_of(one).is_none());
+        let corrected = entries.filter(|one| before_of(one).is_some_and(|old| old != *one));
+        let removed = old
+            .iter()
+            .filter(|one| channel.find(&one.descriptor.digest).is_none());
+        let removed: Vec<Entry> = removed.cloned().collect();
+        let newest = channel.head().map(|head| head.descriptor.digest);
+        let (mut head, mut stale) = (None, None);
+        let tagged = store.tagged(&channel::head_tag(&channel.name)?).await?;
+        if tagged != newest {
+            // No tag can be taken away in a way that every registry knows.
+            match newest {
+                Some(newest) if move_head => head = Some(newest),
+                _ => stale = tagged,
+            }
+        }
+        Ok(Changed {
+            added: added.cloned().collect(),
+            corrected: corrected.cloned().collect(),
+            digest: index
+                .as_ref()
+                .map_or(before, |index| Some(index.descriptor.digest)),
             is_written: index.is_some(),
+            removed,
+            channel,
             head,
             stale,
         })
@@ -197,21 +244,6 @@ fn moved(store: &dyn Store, tag: &Tag) -> Error {
         .at(format!("{}:{tag}", store.place()))
         .hint("run the command again; a channel has best one writer at a time")
         .retryable()
-}
-
-/// Lets the head tag name the newest bundle; returns the digest if it moved.
-async fn point_head(store: &dyn Store, channel: &Channel, reach: &Reach) -> Result<Option<Digest>> {
-    let Some(head) = channel.head() else {
-        return Ok(None);
-    };
-    let tag = channel::head_tag(&channel.name)?;
-    let digest = head.descriptor.digest;
-    if store.tagged(&tag).await? == Some(digest) {
-        return Ok(None);
-    }
-    let manifest = store::fetch_manifest(store, &Name::Digest(digest), &reach.limits).await?;
-    copy::name(store, &manifest, &[tag]).await?;
-    Ok(Some(digest))
 }
 
 /// Finds bundles by versions or digests and makes entries of them.
@@ -339,16 +371,36 @@ pub async fn check(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Reads every bundle of a repository that has a version's tag; what is no bundle is passed over.
-pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Summary>> {
-    let mut tags = store.tags().await?;
-    tags.retain(|tag| tag.version().is_some());
-    let read = stream::iter(tags)
-        .map(|tag| async move {
-            match look(store, &Name::Tag(tag.clone()), reach).await {
-                Ok(bundle) if tag.version().as_ref() == Some(&bundle.metadata.version) => {
-                    Ok(Some(bundle))
+/// Returns the digests that a channel records as withdrawn, with the versions of the bundles that are still there.
+pub async fn withdrawn(
+    store: &dyn Store,
+    channel: &Channel,
+    reach: &Reach,
+) -> Result<Vec<(Digest, Option<Version>)>> {
+    stream::iter(channel.withdrawn())
+        .map(|digest| async move {
+            let version = match look(store, &Name::Digest(*digest), reach).await {
+                Ok(bundle) => Some(bundle.metadata.version),
+                Err(error) if error.kind() == Kind::NotFound || error.kind().is_of_content() => {
+                    None
                 }
+                Err(error) => return Err(error),
+            };
+            Ok((*digest, version))
+        })
+        .buffered(CONCURRENCY)
+        .try_collect()
+        .await
+}
+
+/// Reads every bundle of a repository that has a version's tag, of two tags of one version that which is written plainly; what is
+/// no bundle is passed over.
+pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Summary>> {
+    let tags = versions(store.tags().await?);
+    let read = stream::iter(tags)
+        .map(|(version, tag)| async move {
+            match look(store, &Name::Tag(tag), reach).await {
+                Ok(bundle) if version == bundle.metadata.version => Ok(Some(bundle)),
                 Ok(_) => Ok(None),
                 Err(error) if error.kind() == Kind::NotFound || error.kind().is_of_content() => {
                     Ok(None)
@@ -359,49 +411,4 @@ pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Summary>> {
         .buffered(CONCURRENCY);
     let found: Vec<Option<Summary>> = read.try_collect().await?;
     Ok(found.into_iter().flatten().collect())
-}
-
-/// Makes the channels of a repository from what its bundles say of themselves, and moves their head tags.
-///
-/// A bundle that names a channel is put into it; an entry whose bundle is gone, or is not what the channel says, is taken
-/// out or put right; bundles that were added by hand stay. Running it twice changes nothing the second time.
-///
-/// # Errors
-///
-/// As [`update`].
-pub async fn sync(store: &dyn Store, move_head: bool, reach: &Reach) -> Result<Vec<Changed>> {
-    let bundles = bundles(store, reach).await?;
-    let mut wanted: BTreeMap<ChannelName, Vec<Entry>> = BTreeMap::new();
-    for Summary { manifest, metadata } in &bundles {
-        for name in &metadata.channels {
-            let entries = wanted.entry(name.clone()).or_default();
-            let entry = Entry::of(manifest, metadata);
-            if !entries.contains(&entry) {
-                entries.push(entry);
-            }
-        }
-    }
-    let mut all: BTreeSet<ChannelName> = names(store).await?.into_iter().collect();
-    all.extend(wanted.keys().cloned());
-    let mut changed = Vec::new();
-    for name in all {
-        let own = wanted.remove(&name).unwrap_or_default();
-        let package = own.first().map(|entry| entry.facts.package.clone());
-        let wrong = match fetch_channel(store, &name, reach).await {
-            Ok((channel, _)) => check(store, &channel, reach).await?,
-            Err(error) if error.kind() == Kind::NotFound => BTreeMap::new(),
-            Err(error) => return Err(error),
-        };
-        let put_right = |channel: &mut Channel| {
-            let mut is_changed = !channel
-                .remove(|entry| wrong.contains_key(&entry.descriptor.digest))
-                .is_empty();
-            for entry in own {
-                is_changed |= channel.add(entry)?;
-            }
-            Ok(is_changed)
-        };
-        changed.push(update(store, &name, package.as_ref(), move_head, reach, put_right).await?);
-    }
-    Ok(changed)
 }

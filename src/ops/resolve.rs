@@ -227,8 +227,8 @@ fn in_channel(channel: &Channel) -> Vec<Candidate> {
     candidates.collect()
 }
 
-/// Returns the versions that tags name, the newest first; of two tags of one version, that which is written plainly.
-fn among_tags(tags: Vec<Tag>) -> Vec<Candidate> {
+/// Returns the versions that tags name, each once; of two tags of one version, that which is written plainly.
+pub(super) fn versions(tags: Vec<Tag>) -> BTreeMap<Version, Tag> {
     let mut versions: BTreeMap<Version, Tag> = BTreeMap::new();
     for tag in tags {
         let Some(version) = tag.version() else {
@@ -240,7 +240,12 @@ fn among_tags(tags: Vec<Tag>) -> Vec<Candidate> {
             versions.insert(version, tag);
         }
     }
-    let newest_first = versions.into_iter().rev();
+    versions
+}
+
+/// Returns the versions that tags name, the newest first.
+fn among_tags(tags: Vec<Tag>) -> Vec<Candidate> {
+    let newest_first = versions(tags).into_iter().rev();
     let candidates = newest_first.map(|(version, tag)| Candidate {
         name: Name::Tag(tag.clone()),
         tag: Some(tag),

@@ -1,5 +1,6 @@
 //! The tables of the specification, each kind run by the function that its header names.
 
+mod channel;
 mod compatibility;
 mod directory;
 mod image;
@@ -53,6 +54,7 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
         ["Phase", "Kinds", "Because"] => return order::phases(table),
         ["Channel", "Is"] => resolution::channel_name,
         ["The channel file lists", "The channel of `etcd` has"] => resolution::channel_file,
+        ["The channel", "Change", "The channel then"] => channel::change,
         ["Key of a channel", "On", "Required", "Is"] => return resolution::keys(table),
         ["Text from outside", "Shown as"] => security::shown_text,
         ["Image", "In full"] => images::full_name,

@@ -1,22 +1,23 @@
 //! `bundle channel`: lists of bundles, newest first, that operators choose from.
 
+mod change;
+mod show;
+mod sync;
+
 use std::fmt::Write as _;
 
 use clap::Subcommand;
-use manifest_bundle::channel::{self as form, Channel, Entry};
+use manifest_bundle::Result;
+use manifest_bundle::channel::{Channel, Entry};
 use manifest_bundle::digest::Digest;
-use manifest_bundle::name::ChannelName;
-use manifest_bundle::ops::channel::{self, Changed, Named};
-use manifest_bundle::ops::open::Reach;
-use manifest_bundle::ops::resolve::{Summary, fetch_channel};
+use manifest_bundle::ops::channel::{self, Changed};
+use manifest_bundle::ops::resolve::fetch_channel;
 use manifest_bundle::reference::Location;
-use manifest_bundle::resolution::Reason;
-use manifest_bundle::store::Store;
-use manifest_bundle::{Error, Result};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+pub(super) use self::change::join;
 use super::{kdp, repository};
-use crate::args::{AccessArgs, TransferArgs, word};
+use crate::args::{AccessArgs, TransferArgs};
 use crate::output::Answer;
 use crate::settings::Settings;
 
@@ -39,14 +40,10 @@ pub(crate) struct Args {
 enum Action {
     /// List the channels: newest version and number of bundles
     List(ListArgs),
-    /// Show the bundles of a channel, and which of them are missing or not what the channel says
-    Show(ShowArgs),
-    /// Put bundles of the repository into a channel
-    Add(ChangeArgs),
-    /// Take bundles out of a channel; they stay in the repository
-    Remove(ChangeArgs),
-    /// Make all channels from what the bundles say of themselves
-    Sync(SyncArgs),
+    Show(show::ShowArgs),
+    Add(change::AddArgs),
+    Remove(change::RemoveArgs),
+    Sync(sync::SyncArgs),
     Import(Box<kdp::ImportArgs>),
     Export(kdp::ExportArgs),
 }
@@ -62,64 +59,14 @@ struct ListArgs {
     transfer: TransferArgs,
 }
 
-#[derive(Debug, clap::Args)]
-struct ShowArgs {
-    /// HOST/REPOSITORY, or oci:DIR
-    #[arg(value_name = "REPOSITORY", value_parser = repository::parse)]
-    repository: Location,
-    /// The channel
-    #[arg(value_name = "CHANNEL", value_parser = word::<ChannelName>)]
-    channel: ChannelName,
-    /// Show what the channel says, and look at no bundle
-    #[arg(long)]
-    no_check: bool,
-    #[command(flatten)]
-    access: AccessArgs,
-    #[command(flatten)]
-    transfer: TransferArgs,
-}
-
-#[derive(Debug, clap::Args)]
-struct ChangeArgs {
-    /// HOST/REPOSITORY, or oci:DIR
-    #[arg(value_name = "REPOSITORY", value_parser = repository::parse)]
-    repository: Location,
-    /// The channel; `add` makes it where there is none
-    #[arg(value_name = "CHANNEL", value_parser = word::<ChannelName>)]
-    channel: ChannelName,
-    /// The bundles, by version or digest
-    #[arg(value_name = "VERSION|DIGEST", required = true, value_parser = word::<Named>)]
-    bundles: Vec<Named>,
-    /// Leave the tag of the channel's name where it is; who asks `resolve --known` with the bundle that it names keeps that
-    #[arg(long)]
-    no_head: bool,
-    #[command(flatten)]
-    access: AccessArgs,
-    #[command(flatten)]
-    transfer: TransferArgs,
-}
-
-#[derive(Debug, clap::Args)]
-struct SyncArgs {
-    /// HOST/REPOSITORY, or oci:DIR
-    #[arg(value_name = "REPOSITORY", value_parser = repository::parse)]
-    repository: Location,
-    /// Leave the tags of the channels' names where they are
-    #[arg(long)]
-    no_head: bool,
-    #[command(flatten)]
-    access: AccessArgs,
-    #[command(flatten)]
-    transfer: TransferArgs,
-}
-
 impl Args {
     /// Returns how the transfers of the action run.
     pub(crate) fn transfer(&self) -> &TransferArgs {
         match &self.action {
             Action::List(args) => &args.transfer,
             Action::Show(args) => &args.transfer,
-            Action::Add(args) | Action::Remove(args) => &args.transfer,
+            Action::Add(args) => &args.change.transfer,
+            Action::Remove(args) => &args.change.transfer,
             Action::Sync(args) => &args.transfer,
             Action::Import(args) => &args.transfer,
             Action::Export(args) => &args.transfer,
@@ -130,10 +77,10 @@ impl Args {
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     match &args.action {
         Action::List(args) => list(args, settings).await,
-        Action::Show(args) => show(args, settings).await,
-        Action::Add(args) => add(args, settings).await,
-        Action::Remove(args) => remove(args, settings).await,
-        Action::Sync(args) => sync(args, settings).await,
+        Action::Show(args) => show::show(args, settings).await,
+        Action::Add(args) => change::add(args, settings).await,
+        Action::Remove(args) => change::remove(args, settings).await,
+        Action::Sync(args) => sync::sync(args, settings).await,
         Action::Import(args) => kdp::import(args, settings).await,
         Action::Export(args) => kdp::export(args, settings).await,
     }
@@ -184,95 +131,6 @@ pub(super) fn value(channel: &Channel, digest: &Digest) -> Value {
     })
 }
 
-async fn show(args: &ShowArgs, settings: &Settings) -> Result<Answer> {
-    let reach = settings.reach(&args.access.access())?;
-    let store = repository::open(&args.repository, &reach)?;
-    let (channel, digest) = fetch_channel(store.as_ref(), &args.channel, &reach).await?;
-    let mut wrong = std::collections::BTreeMap::new();
-    let mut unlisted = Vec::new();
-    if !args.no_check {
-        wrong = channel::check(store.as_ref(), &channel, &reach).await?;
-        unlisted = find_unlisted(store.as_ref(), &channel, &reach).await?;
-    }
-    let mut lines = Vec::new();
-    for entry in channel.entries() {
-        let digest = &entry.descriptor.digest;
-        let fault = wrong.get(digest).map(|reason| format!("FAULT: {reason}"));
-        lines.push([
-            entry.facts.version.to_string(),
-            digest.to_string(),
-            needs(entry),
-            fault.unwrap_or_default(),
-        ]);
-    }
-    for (version, digest) in &unlisted {
-        settings.talk.warn(format!(
-            "{version} ({digest}) says that it belongs to `{}` and is not in it: `bundle channel sync` puts it there",
-            args.channel
-        ));
-    }
-    let mut answer = value(&channel, &digest);
-    let entries: Vec<Value> = channel
-        .entries()
-        .iter()
-        .map(|entry| entry_value(entry, wrong.get(&entry.descriptor.digest)))
-        .collect();
-    if let Some(members) = answer.as_object_mut() {
-        members.insert("repository".into(), json!(store.place()));
-        members.insert("entries".into(), json!(entries));
-        let unlisted = unlisted
-            .iter()
-            .map(|(version, digest)| json!({ "version": version, "digest": digest.to_string() }));
-        members.insert("unlisted".into(), unlisted.collect());
-    }
-    Ok(Answer::new(columns(&lines), answer))
-}
-
-/// Finds bundles that say that they belong to a channel and are not in it.
-async fn find_unlisted(
-    store: &dyn Store,
-    channel: &Channel,
-    reach: &Reach,
-) -> Result<Vec<(String, Digest)>> {
-    let mut unlisted = Vec::new();
-    for Summary { manifest, metadata } in channel::bundles(store, reach).await? {
-        let digest = manifest.descriptor.digest;
-        if metadata.channels.contains(&channel.name) && channel.find(&digest).is_none() {
-            unlisted.push((metadata.version.to_string(), digest));
-        }
-    }
-    Ok(unlisted)
-}
-
-/// Says what a bundle needs, as the channel has it.
-fn needs(entry: &Entry) -> String {
-    let facts = &entry.facts;
-    let mut text = match &facts.operator_id {
-        Some(id) => id.to_string(),
-        None => "any operator".to_owned(),
-    };
-    // Writing to a string cannot fail.
-    if let Some(minimum) = &facts.min_operator_version {
-        let _ = write!(text, " >= {minimum}");
-    }
-    if let Some(minimum) = &facts.min_kubernetes_version {
-        let _ = write!(text, ", Kubernetes >= {minimum}");
-    }
-    text
-}
-
-fn entry_value(entry: &Entry, fault: Option<&Reason>) -> Value {
-    let facts = &entry.facts;
-    json!({
-        "version": facts.version.to_string(),
-        "digest": entry.descriptor.digest.to_string(),
-        "operatorId": facts.operator_id.as_ref().map(ToString::to_string),
-        "minOperatorVersion": facts.min_operator_version.as_ref().map(ToString::to_string),
-        "minKubernetesVersion": facts.min_kubernetes_version.map(|v| v.to_string()),
-        "fault": fault.map(|reason| json!({ "code": reason.code(), "reason": reason.to_string() })),
-    })
-}
-
 /// Writes rows with their columns below each other.
 pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
@@ -291,177 +149,85 @@ pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-async fn add(args: &ChangeArgs, settings: &Settings) -> Result<Answer> {
-    let reach = settings.reach(&args.access.access())?;
-    let store = repository::open_to_write(&args.repository, &reach)?;
-    let entries = channel::entries(store.as_ref(), &args.bundles, &reach).await?;
-    let joining = join(store.as_ref(), &args.channel, entries, &reach).await?;
-    joining
-        .write(store.as_ref(), !args.no_head, &reach, settings)
-        .await
+/// Returns what machines are told of a bundle of a channel.
+fn named(entry: &Entry) -> Value {
+    json!({
+        "version": entry.facts.version.to_string(),
+        "digest": entry.descriptor.digest.to_string(),
+    })
 }
 
-/// A bundle, or several, that a channel can take.
-#[derive(Debug)]
-pub(super) struct Joining {
-    name: ChannelName,
-    versions: Vec<String>,
-    planned: channel::Planned,
+/// Returns what machines are told of a channel that was changed, or would be; of `known` the versions are known.
+fn changed_value(changed: &Changed, known: &[Entry], dry_run: bool) -> Map<String, Value> {
+    let channel = &changed.channel;
+    let list = |entries: &[Entry]| entries.iter().map(named).collect::<Value>();
+    let withdrawn = channel.withdrawn().iter().map(|digest| {
+        let known = known.iter().chain(&changed.removed);
+        let mut known = known.filter(|entry| entry.descriptor.digest == *digest);
+        known.next().map_or_else(
+            || json!({ "version": null, "digest": digest.to_string() }),
+            named,
+        )
+    });
+    let mut members = Map::new();
+    if let Some(digest) = &changed.digest
+        && let Value::Object(all) = value(channel, digest)
+    {
+        members = all;
+    }
+    members.extend([
+        ("added".to_owned(), list(&changed.added)),
+        ("removed".to_owned(), list(&changed.removed)),
+        ("corrected".to_owned(), list(&changed.corrected)),
+        ("withdrawn".to_owned(), withdrawn.collect()),
+        ("written".to_owned(), json!(changed.is_written && !dry_run)),
+        ("dryRun".to_owned(), json!(dry_run)),
+    ]);
+    members
 }
 
-/// Looks whether a channel, which is made where there is none, can take entries; writes nothing.
-pub(super) async fn join(
-    store: &dyn Store,
-    name: &ChannelName,
-    entries: Vec<Entry>,
-    reach: &Reach,
-) -> Result<Joining> {
-    let package = entries.first().map(|entry| entry.facts.package.clone());
-    let versions = entries
+/// Names the versions of entries, and counts those that are too many to be named.
+fn versions(entries: &[Entry]) -> String {
+    const NAMED: usize = 20;
+    let mut names: Vec<String> = entries
         .iter()
+        .take(NAMED)
         .map(|entry| entry.facts.version.to_string())
         .collect();
-    let planned = channel::plan(store, name, package.as_ref(), reach, |channel| {
-        let mut is_changed = false;
-        for entry in entries {
-            is_changed |= channel.add(entry)?;
-        }
-        Ok(is_changed)
-    })
-    .await?;
-    Ok(Joining {
-        name: name.clone(),
-        versions,
-        planned,
-    })
-}
-
-impl Joining {
-    /// Writes the channel and says what changed.
-    pub(super) async fn write(
-        self,
-        store: &dyn Store,
-        move_head: bool,
-        reach: &Reach,
-        settings: &Settings,
-    ) -> Result<Answer> {
-        let (name, versions) = (self.name, self.versions.join(", "));
-        let changed = self.planned.write(store, move_head, reach).await?;
-        settings.talk.say(if changed.is_written {
-            format!("channel `{name}`: added {versions}")
-        } else {
-            format!("channel `{name}` has {versions} already")
-        });
-        Ok(answer(store, &changed, settings))
+    if let Some(more @ 1..) = entries.len().checked_sub(NAMED) {
+        names.push(format!("and {more} more"));
     }
+    names.join(", ")
 }
 
-async fn remove(args: &ChangeArgs, settings: &Settings) -> Result<Answer> {
-    let reach = settings.reach(&args.access.access())?;
-    let store = repository::open_to_write(&args.repository, &reach)?;
-    let name = &args.channel;
-    let changed = channel::update(
-        store.as_ref(),
-        name,
-        None,
-        !args.no_head,
-        &reach,
-        |channel| {
-            for named in &args.bundles {
-                if channel.remove(|entry| named.is(entry)).is_empty() {
-                    return Err(Error::not_found(format!("channel `{name}` has no {named}"))
-                        .at(store.place())
-                        .hint(format!(
-                            "`bundle channel show {} {name}` shows what it has",
-                            store.place()
-                        )));
-                }
-            }
-            Ok(true)
-        },
-    )
-    .await?;
-    let gone: Vec<String> = args.bundles.iter().map(ToString::to_string).collect();
-    settings
-        .talk
-        .say(format!("channel `{name}`: removed {}", gone.join(", ")));
-    Ok(answer(store.as_ref(), &changed, settings))
-}
-
-async fn sync(args: &SyncArgs, settings: &Settings) -> Result<Answer> {
-    let reach = settings.reach(&args.access.access())?;
-    let store = repository::open_to_write(&args.repository, &reach)?;
-    let all = channel::sync(store.as_ref(), !args.no_head, &reach).await?;
-    let mut lines = Vec::new();
-    let mut items = Vec::new();
-    for changed in &all {
-        let what = if changed.is_written {
-            "written"
-        } else {
-            "as it was"
-        };
-        tell_of_head(changed, settings);
-        lines.push([
-            changed.channel.name.to_string(),
-            bundles(changed.channel.entries().len()),
-            what.to_owned(),
-        ]);
-        if let Some(digest) = &changed.digest {
-            items.push(value(&changed.channel, digest));
-        }
-    }
-    if all.is_empty() {
+/// Says where the head tag of a channel that was changed points, or would point.
+pub(super) fn tell_of_head(changed: &Changed, dry_run: bool, settings: &Settings) {
+    let name = &changed.channel.name;
+    let now = if dry_run {
+        "would now point"
+    } else {
+        "now points"
+    };
+    if let (Some(_), Some(head)) = (changed.head, changed.channel.head()) {
         settings
             .talk
-            .say(format!("no bundle of {} names a channel", store.place()));
-    }
-    Ok(Answer::new(
-        columns(&lines),
-        json!({ "repository": store.place(), "channels": items }),
-    ))
-}
-
-pub(super) fn tell_of_head(changed: &Changed, settings: &Settings) {
-    if let (Some(_), Some(head)) = (changed.head, changed.channel.head()) {
-        settings.talk.say(format!(
-            "the tag `{}` now points at {}",
-            changed.channel.name, head.facts.version
-        ));
+            .say(format!("the tag `{name}` {now} at {}", head.facts.version));
     }
     if let Some(stale) = changed.stale {
-        let name = &changed.channel.name;
+        let channel = &changed.channel;
+        let why = match channel.head() {
+            None => "is empty",
+            Some(_) => "has another newest bundle",
+        };
+        let of_digest = |entry: &&Entry| entry.descriptor.digest == stale;
+        let left = changed.removed.iter().find(of_digest);
+        let what = match (channel.find(&stale), left) {
+            (Some(entry), _) => format!("{stale} ({})", entry.facts.version),
+            (None, Some(entry)) => format!("{stale} ({}), which left it", entry.facts.version),
+            (None, None) => format!("{stale}, which is not in it"),
+        };
         settings.talk.warn(format!(
-            "channel `{name}` {}, and the tag `{name}` still points at {stale}: who takes that tag, or asks `resolve --known` with that digest, keeps it",
-            if changed.channel.entries().is_empty() {
-                "is empty"
-            } else {
-                "has another newest bundle"
-            }
+            "channel `{name}` {why}, and the tag `{name}` still points at {what}: who takes that tag, or asks `resolve --known` with that digest, keeps it"
         ));
     }
-}
-
-/// Returns the pinned reference of a channel's index.
-fn answer(store: &dyn Store, changed: &Changed, settings: &Settings) -> Answer {
-    tell_of_head(changed, settings);
-    let digest = changed.digest.map(|digest| digest.to_string());
-    let text = digest
-        .as_ref()
-        .map(|digest| format!("{}@{digest}", store.place()));
-    let mut members = changed
-        .digest
-        .map_or_else(|| json!({}), |digest| value(&changed.channel, &digest));
-    if let Some(members) = members.as_object_mut() {
-        members.insert("reference".into(), json!(text));
-        members.insert("repository".into(), json!(store.place()));
-        members.insert(
-            "tag".into(),
-            json!(
-                form::index_tag(&changed.channel.name)
-                    .ok()
-                    .map(|tag| tag.to_string())
-            ),
-        );
-    }
-    Answer::new(text.unwrap_or_default(), members)
 }

@@ -228,7 +228,7 @@ fn tell_change(changed: &Changed, gone: &[Entry], settings: &Settings) {
             entry.facts.version
         ));
     }
-    tell_of_head(changed, settings);
+    tell_of_head(changed, false, settings);
 }
 
 pub(super) async fn export(args: &ExportArgs, settings: &Settings) -> Result<Answer> {

@@ -115,7 +115,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let mut joining = Vec::new();
     for name in &into {
         let entries = vec![Entry::of(&manifest, &metadata)];
-        joining.push(channel::join(to, name, entries, &reach).await?);
+        joining.push(channel::join(to, name, entries, false, &reach).await?);
     }
     if !set.tags.is_empty() {
         let mut options = copy_options(&reach, args.transfer.concurrency, ReferrersMode::Ignore);

@@ -212,8 +212,14 @@ pub(super) fn keys(table: &Table) -> Vec<(usize, String)> {
         "Kubernetes minimum `1.30`",
     ];
     let facts = facts(&said(&all.join(", "))).unwrap();
-    let descriptor = Descriptor::new(media_type::MANIFEST, Digest::of(b"x"), 1);
-    channel.add(Entry { descriptor, facts }).unwrap();
+    for (content, version) in [(b"x", "1.0.0"), (b"y", "2.0.0")] {
+        let descriptor = Descriptor::new(media_type::MANIFEST, Digest::of(content), 1);
+        let mut facts = facts.clone();
+        facts.version = version.parse().unwrap();
+        channel.add(Entry { descriptor, facts }).unwrap();
+    }
+    let is_old = |entry: &Entry| entry.facts.version.to_string() == "1.0.0";
+    channel.withdraw(is_old).unwrap();
     let written = channel.write(&Limits::default()).unwrap();
     let written: serde_json::Value = serde_json::from_slice(&written.bytes).unwrap();
     let of = |object: &serde_json::Value, on: &str| {
