@@ -39,6 +39,12 @@ pub fn defines(object: &Object) -> Option<(&str, &str)> {
     Some((group, spec.at(&["names", "kind"])?.as_str()?))
 }
 
+/// Tells whether the resources of a definition have no namespaces.
+pub fn is_cluster_wide(object: &Object) -> bool {
+    let scope = object.node.at(&["spec", "scope"]);
+    is_crd(&object.id) && scope.and_then(Node::as_str) == Some("Cluster")
+}
+
 /// Returns the versions of a definition, in its order.
 pub fn versions(object: &Object) -> Vec<Version<'_>> {
     let Some(spec) = object.node.get("spec") else {

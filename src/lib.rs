@@ -168,6 +168,7 @@ pub mod resolution;
 pub mod schema;
 pub mod sensitive;
 pub mod tar;
+pub mod scope;
 pub mod tree;
 pub mod validate;
 pub mod yaml;

@@ -12,6 +12,7 @@ use std::fmt;
 
 use crate::limits::Limits;
 use crate::path::BundlePath;
+use crate::scope::is_cluster_wide;
 use crate::yaml::{self, Documents, Fault, Node, Value};
 
 pub use other::{Lack, Other, What, is_chart, is_kustomization};
@@ -25,7 +26,7 @@ pub struct ObjectId {
     pub group: String,
     /// The kind.
     pub kind: String,
-    /// The namespace that the object names; none also for kinds that have no namespace.
+    /// The namespace that the object names; none for built-in kinds without namespaces, even where one is written.
     pub namespace: Option<String>,
     /// The name.
     pub name: String,
@@ -271,6 +272,7 @@ fn identify(
     match (api_version, kind, name) {
         (Some(api_version), Some(kind), Some(name)) if lacks.is_empty() => {
             let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
+            let namespace = namespace.filter(|_| !is_cluster_wide(group, &kind));
             let id = ObjectId {
                 group: group.to_owned(),
                 kind,

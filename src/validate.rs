@@ -22,6 +22,7 @@ mod names;
 mod object_sizes;
 mod removed;
 mod selectors;
+mod scopes;
 mod served;
 mod sizes;
 mod strings;
@@ -125,6 +126,7 @@ pub fn validate(files: &Files, limits: &Limits, options: &Options) -> Result<Rep
         objects.clear();
     }
     let whole = Whole {
+    scopes::settle(&context, &links.definitions, &mut objects, &mut findings);
         has_errors: finding::has_errors(&findings),
         objects: &objects,
         links,

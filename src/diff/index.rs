@@ -1,12 +1,13 @@
 //! The first pass: what there is on one side, where, and a digest of each value. One document is held at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use bytes::Bytes;
 
 use crate::bundle::MANIFESTS;
 use crate::content::Content;
+use crate::crd;
 use crate::digest::{Digest, Hasher};
 use crate::error::{Error, Result};
 use crate::escape::shown;
@@ -70,6 +71,8 @@ pub(super) struct Index {
     pub(super) faults: Vec<(Finding, Digest)>,
     /// The highest version of the operator that an object asks for.
     pub(super) min_operator_version: Option<Version>,
+    /// Whether resources have no namespaces, by their group and kind, where a definition says it.
+    scopes: Vec<(String, String, bool)>,
     /// Places of objects that are there before.
     repeated: Vec<(ObjectId, BundlePath, u32)>,
 }
@@ -105,6 +108,7 @@ pub(super) fn read([old, new]: [&Side<'_>; 2], limits: &Limits) -> Result<[Index
             last = Some((digest, is_template, part));
         }
     }
+    settle_scopes(&mut indexes);
     for index in &mut indexes {
         index.find_repeated();
     }
@@ -119,6 +123,7 @@ impl Index {
             return Err(Error::limit(Ceiling::Objects, limit, found));
         }
         self.faults.extend(part.faults);
+        self.scopes.extend(part.scopes);
         let known = self.min_operator_version.take();
         self.min_operator_version = higher(known, part.min_operator_version);
         Ok(())
@@ -156,6 +161,28 @@ impl Index {
     }
 }
 
+/// Takes the namespaces from custom resources of which all definitions that are there say that they have none.
+fn settle_scopes(indexes: &mut [Index; 2]) {
+    let mut scopes: BTreeMap<(String, String), bool> = BTreeMap::new();
+    for index in indexes.iter_mut() {
+        for (group, kind, is_cluster_wide) in index.scopes.drain(..) {
+            *scopes.entry((group, kind)).or_insert(true) &= is_cluster_wide;
+        }
+    }
+    scopes.retain(|_, is_cluster_wide| *is_cluster_wide);
+    if scopes.is_empty() {
+        return;
+    }
+    for item in indexes.iter_mut().flat_map(|index| &mut index.items) {
+        if let Subject::Object(id) = &mut item.subject
+            && id.namespace.is_some()
+            && scopes.contains_key(&(id.group.clone(), id.kind.clone()))
+        {
+            id.namespace = None;
+        }
+    }
+}
+
 /// Returns the higher of two versions.
 fn higher(one: Option<Version>, other: Option<Version>) -> Option<Version> {
     match (one, other) {
@@ -170,6 +197,7 @@ struct Part {
     items: Vec<Item>,
     faults: Vec<(Finding, Digest)>,
     min_operator_version: Option<Version>,
+    scopes: Vec<(String, String, bool)>,
     /// How many documents are no objects.
     others: usize,
 }
@@ -240,6 +268,11 @@ impl Part {
                 let asked = object.annotation(KDP_MIN_OPERATOR_VERSION);
                 let asked = asked.and_then(|node| node.as_str()?.parse::<Version>().ok());
                 self.min_operator_version = higher(self.min_operator_version.take(), asked);
+                if let Some((group, kind)) = crd::defines(object) {
+                    let is_cluster_wide = crd::is_cluster_wide(object);
+                    self.scopes
+                        .push((group.to_owned(), kind.to_owned(), is_cluster_wide));
+                }
                 Item {
                     subject: Subject::Object(identity(object)),
                     api_version: Some(object.api_version()),

@@ -66,6 +66,28 @@ fn what_is_written_otherwise_is_the_same() {
 }
 
 #[test]
+fn the_namespace_of_what_is_there_for_the_whole_cluster_does_not_count() {
+    let class = |namespace: &str| {
+        format!(
+            "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {{name: x{namespace}}}\n"
+        )
+    };
+    assert_eq!(
+        lines(&class(", namespace: a"), &class("")),
+        ["-metadata.namespace=\"a\""]
+    );
+    let thing = |scope: &str, namespace: &str| {
+        format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: x}}\nspec: \
+             {{group: x.io, scope: {scope}, names: {{kind: T}}}}\n---\napiVersion: x.io/v1\nkind: T\nmetadata: {{name: x{namespace}}}\n"
+        )
+    };
+    let found = |scope| lines(&thing(scope, ", namespace: a"), &thing(scope, ""));
+    assert_eq!(found("Cluster"), ["-metadata.namespace=\"a\""]);
+    assert_eq!(found("Namespaced"), ["+T.x.io x", "-T.x.io a/x"]);
+}
+
+#[test]
 fn what_is_another_value_differs() {
     for (old, new, line) in [
         ("a: 1", "a: '1'", "a=1→\"1\""),

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::files::File;
 use super::{
     Whole, credentials, custom, duplicates, faults, identity, images, kustomize, labels, layout,
-    links, lock, names, object_sizes, removed, selectors, served, sizes, strings, template,
+    links, lock, names, object_sizes, removed, scopes, selectors, served, sizes, strings, template,
     versions,
 };
 
@@ -148,6 +148,7 @@ pub const CHECKS: &[Check] = &[
     row("object-identity", Family::Object, Run::Object(identity::identity), "An apiVersion, kind, name or namespace is malformed."),
     row("object-name", Family::Object, Run::Object(names::name), "A name is none for the kind of its object."),
     row("object-label", Family::Object, Run::Object(labels::labels), "A label, or the key of an annotation, is malformed."),
+    row("object-scope", Family::Object, Run::Object(scopes::namespace), "An object that is there for the whole cluster names a namespace."),
     row("object-generate-name", Family::Object, Run::Object(identity::generated_name), "The name of an object is made up when it is created."),
     row("object-duplicate", Family::Object, Run::Whole(duplicates::duplicates), "Two objects are the same object."),
     row("too-many-objects", Family::Object, Run::Whole(duplicates::too_many), "A bundle has more objects than its ceiling."),

@@ -32,6 +32,7 @@ pub(super) struct Definition {
     group: String,
     kind: String,
     name: String,
+    is_cluster_wide: bool,
     /// The versions, and whether each is served.
     versions: Vec<(String, bool)>,
 }
@@ -45,11 +46,22 @@ impl Definition {
             group: group.to_owned(),
             kind: kind.to_owned(),
             name: object.id.name.clone(),
+            is_cluster_wide: crd::is_cluster_wide(object),
             versions: crd::versions(object)
                 .into_iter()
                 .map(|version| (version.name.to_owned(), version.served))
                 .collect(),
         })
+    }
+
+    /// Returns the group and kind of its resources.
+    pub(super) fn kind(&self) -> (&str, &str) {
+        (&self.group, &self.kind)
+    }
+
+    /// Tells whether its resources have no namespaces.
+    pub(super) fn is_cluster_wide(&self) -> bool {
+        self.is_cluster_wide
     }
 }
 

@@ -136,6 +136,7 @@ const BAD: &[(&str, Severity, &str, u32)] = &[
     ("unquoted", Warning, "manifests/settings.yaml", 7),
     ("api-not-served", Warning, "manifests/budget.yaml", 1),
     ("object-name", Error, "manifests/settings.yaml", 4),
+    ("object-scope", Note, "manifests/role.yaml", 5),
     ("object-label", Error, "manifests/settings.yaml", 6),
     ("api-removed", Warning, "manifests/budget.yaml", 1),
     ("api-deprecated", Warning, "manifests/budget.yaml", 1),
