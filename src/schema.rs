@@ -114,6 +114,11 @@ pub struct Budget {
     patterns: u32,
 }
 
+/// Tells whether a value may match a pattern, which is unanchored: only what certainly does not is told.
+pub fn may_match(pattern: &str, value: &str, budget: &mut Budget) -> bool {
+    Pattern::new(pattern).may_match(value, budget)
+}
+
 impl Default for Budget {
     /// Enough for any real bundle: some seconds of work, and some MiB of compiled patterns.
     fn default() -> Self {

@@ -3,6 +3,7 @@
 mod bounds;
 mod crd;
 mod immutable;
+mod known_values;
 mod schema;
 
 use crate::objects::{Object, ObjectId};

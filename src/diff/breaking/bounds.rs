@@ -3,12 +3,14 @@
 use crate::escape::shown;
 use crate::yaml::{Node, Value};
 
+use super::known_values;
 use super::schema::Walk;
 
 /// Compares all bounds of two schemas of one thing.
 pub(super) fn compare(walk: &mut Walk<'_>, old: &Node, new: &Node) {
-    // What the old values are one by one is known; bounds that come with them say nothing more.
-    if old.get("enum").is_none() {
+    if let Some(values) = old.get("enum").and_then(Node::as_sequence) {
+        known_values::compare(walk, old, new, values);
+    } else {
         numbers(walk, old, new);
         texts(walk, old, new);
     }
@@ -77,7 +79,7 @@ fn numbers(walk: &mut Walk<'_>, old: &Node, new: &Node) {
     }
 }
 
-fn number(node: Option<&Node>) -> Option<f64> {
+pub(super) fn number(node: Option<&Node>) -> Option<f64> {
     #[expect(
         clippy::cast_precision_loss,
         reason = "bounds of that size differ by more"

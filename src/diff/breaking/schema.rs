@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::crd::Version;
 use crate::escape::shown;
+use crate::schema::{Budget, may_match};
 use crate::yaml::Node;
 
 use super::super::path::{FieldPath, Step};
@@ -21,6 +22,7 @@ pub(super) fn compare(
         path: crd::path(new.name),
         field: String::new(),
         keeps_all: keeps[1],
+        budget: Budget::default(),
         found,
     };
     if keeps[0] && !keeps[1] && new.schema.is_some() {
@@ -42,6 +44,8 @@ pub(super) struct Walk<'f> {
     field: String,
     /// Whether the API server keeps what the new schema does not name.
     keeps_all: bool,
+    /// What patterns may cost.
+    budget: Budget,
     found: &'f mut Vec<Breaking>,
 }
 
@@ -61,6 +65,11 @@ impl Walk<'_> {
             certain,
             line,
         });
+    }
+
+    /// Tells whether a value may match a pattern.
+    pub(super) fn may_match(&mut self, pattern: &str, value: &str) -> bool {
+        may_match(pattern, value, &mut self.budget)
     }
 
     /// Goes one level down and comes back.
