@@ -9,6 +9,7 @@ mod credentials;
 mod custom;
 mod duplicates;
 mod faults;
+mod fields;
 mod files;
 mod identity;
 mod images;
@@ -21,8 +22,8 @@ mod metadata;
 mod names;
 mod object_sizes;
 mod removed;
-mod selectors;
 mod scopes;
+mod selectors;
 mod served;
 mod sizes;
 mod strings;
@@ -125,8 +126,8 @@ pub fn validate(files: &Files, limits: &Limits, options: &Options) -> Result<Rep
     if context.has_too_many_objects() {
         objects.clear();
     }
-    let whole = Whole {
     scopes::settle(&context, &links.definitions, &mut objects, &mut findings);
+    let whole = Whole {
         has_errors: finding::has_errors(&findings),
         objects: &objects,
         links,

@@ -8,9 +8,9 @@ use crate::path::BundlePath;
 use super::context::Context;
 use super::files::File;
 use super::{
-    Whole, credentials, custom, duplicates, faults, identity, images, kustomize, labels, layout,
-    links, lock, names, object_sizes, removed, scopes, selectors, served, sizes, strings, template,
-    versions,
+    Whole, credentials, custom, duplicates, faults, fields, identity, images, kustomize, labels,
+    layout, links, lock, names, object_sizes, removed, scopes, selectors, served, sizes, strings,
+    template, versions,
 };
 
 /// What a check is about, which decides what `pack` makes of its errors.
@@ -154,6 +154,9 @@ pub const CHECKS: &[Check] = &[
     row("too-many-objects", Family::Object, Run::Whole(duplicates::too_many), "A bundle has more objects than its ceiling."),
     row("object-min-operator-version", Family::Object, Run::Object(versions::of_object), "An object asks for something that is no version of the operator."),
     row("unquoted", Family::Object, Run::Object(strings::unquoted), "A word or number without quotes stands where a string must be."),
+    row("field-type", Family::Object, Run::Object(fields::fields), "A value is of a type or form that no API server takes."),
+    row("field-missing", Family::Object, Reading, "A field is missing, or empty, that every API server asks for."),
+    row("field-unknown", Family::Object, Reading, "An object of a built-in kind has a field that Kubernetes does not know."),
     row("api-removed", Family::Object, Run::Object(removed::removed), "An object has an API version that a cluster does not serve."),
     row("api-deprecated", Family::Object, Run::Object(removed::deprecated), "An object has an API version that a later cluster does not serve."),
     row("api-not-served", Family::Object, Run::Object(served::served), "An API of Kubernetes has a version or kind that a cluster does not serve yet, or that is not known."),

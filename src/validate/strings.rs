@@ -1,9 +1,11 @@
 //! Unquoted words and numbers where Kubernetes wants strings: `yes` is true, `1.10` is 1.1, and an API server refuses both.
 //!
-//! Only fields of which it is certain that they are strings.
+//! Only fields of which it is certain that they are strings, of kinds whose fields are not all known (`fields` looks at those), and
+//! of templates.
 
 use crate::escape::shown;
 use crate::finding::Finding;
+use crate::known_fields::is_known;
 use crate::objects::{Object, pod_spec};
 use crate::path::BundlePath;
 use crate::yaml::{Node, Value};
@@ -17,6 +19,9 @@ pub(super) fn unquoted(
     object: &Object,
     findings: &mut Vec<Finding>,
 ) {
+    if !object.is_template && is_known(&object.api_version(), &object.id.kind) {
+        return;
+    }
     let mut strings = Strings { path, findings };
     strings.metadata("metadata", object.node.get("metadata"));
     let id = &object.id;
@@ -89,7 +94,8 @@ impl Strings<'_> {
     fn members(&mut self, at: &str, node: Option<&Node>) {
         for (key, value) in node.and_then(Node::as_mapping).unwrap_or_default() {
             if is_unquoted(value) {
-                self.value(&format!("`{at}`, `{}`", shown(&key.text)), value);
+                let key = key.plain_text().unwrap_or(&key.text);
+                self.value(&format!("`{at}`, `{}`", shown(key)), value);
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::finding::Severity;
 use crate::limits::Ceiling;
 
 mod objects;
+mod scopes;
 mod work;
 
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
@@ -270,7 +271,7 @@ fn braces_that_programs_in_the_cluster_read_are_no_finding() {
     for text in [
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |-\n    {{ range . }}\n    {{ end }}\n  b: '{{ x }}'\n",
         "apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: a\n  annotations: {summary: 'about {{ $labels.pod }}'}\nspec:\n  groups:\n  - rules:\n    - annotations:\n        text: Pod {{ $labels.pod }} is down\n",
-        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - args: ['--template={{ .X }}']\n",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    args: ['--template={{ .X }}']\n",
         "# {{ x }}\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n",
     ] {
         assert_eq!(found(&[("manifests/a.yaml", text)]), [""; 0], "{text}");
@@ -327,9 +328,7 @@ spec:
     assert_eq!(lines, expected);
     assert_eq!(
         messages(text).get(1).map(String::as_str),
-        Some(
-            "`metadata.annotations`, `enabled` is a boolean (`yes`), and Kubernetes wants a string"
-        )
+        Some("`metadata.annotations.enabled` is a boolean (`yes`), and Kubernetes wants a string")
     );
 }
 

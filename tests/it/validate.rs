@@ -138,6 +138,9 @@ const BAD: &[(&str, Severity, &str, u32)] = &[
     ("object-name", Error, "manifests/settings.yaml", 4),
     ("object-scope", Note, "manifests/role.yaml", 5),
     ("object-label", Error, "manifests/settings.yaml", 6),
+    ("field-type", Error, "manifests/pod.yaml", 6),
+    ("field-missing", Error, "manifests/pod.yaml", 6),
+    ("field-unknown", Warning, "manifests/pod.yaml", 8),
     ("api-removed", Warning, "manifests/budget.yaml", 1),
     ("api-deprecated", Warning, "manifests/budget.yaml", 1),
     ("selector-mismatch", Error, "manifests/server.yaml", 7),
@@ -467,8 +470,8 @@ fn is_true(bundle: &str, finding: &Finding) -> bool {
         "template" => is_one_of(&["cert-manager", "coredns/channels", "kubeproxy/channels"]),
         // The key `hostNetwork` is there twice.
         "yaml-duplicate-key" => is_one_of(&["metadata-proxy.addons.k8s.io"]),
-        // Patches of a Deployment, without a selector.
-        "selector-mismatch" => is_one_of(&["kubeproxy/config/manager/patches"]),
+        // Patches of a Deployment, without a selector and without containers.
+        "selector-mismatch" | "field-missing" => is_one_of(&["kubeproxy/config/manager/patches"]),
         "layout-annotations" => is_one_of(&["/metadata (directory)"]),
         "not-object" => is_one_of(&[
             "/metadata (directory)",

@@ -24,43 +24,6 @@ fn of_clusters(text: &str, cluster: Option<&str>, minimum: Option<&str>) -> Vec<
 }
 
 #[test]
-fn what_is_there_for_the_whole_cluster_has_no_namespace() {
-    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n";
-    let in_one = role.replace("name: a", "name: a, namespace: b");
-    let text = format!("{role}---\n{in_one}");
-    assert_eq!(
-        found(&[("manifests/a.yaml", &text)]),
-        ["a.yaml:5 object-duplicate", "a.yaml:7 object-scope"]
-    );
-    let definition = |scope: &str| {
-        format!(
-            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: things.example.org}}\nspec: \
-             {{group: example.org, scope: {scope}, names: {{kind: Thing}}, versions: [{{name: v1, served: true, storage: true}}]}}\n"
-        )
-    };
-    let things = "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: a, namespace: b}\n---\n\
-        apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: a, namespace: default}\n";
-    for (scope, expected) in [
-        (
-            "Cluster",
-            &[
-                "b.yaml:1 object-scope",
-                "b.yaml:5 object-duplicate",
-                "b.yaml:5 object-scope",
-            ][..],
-        ),
-        ("Namespaced", &["b.yaml:1 namespace-not-found"]),
-    ] {
-        let definition = definition(scope);
-        let found = found(&[
-            ("manifests/a.yaml", &definition),
-            ("manifests/b.yaml", things),
-        ]);
-        assert_eq!(found, expected, "{scope}");
-    }
-}
-
-#[test]
 fn removed_apis_are_as_bad_as_it_is_certain_that_a_cluster_refuses_them() {
     let budget = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n";
     for (cluster, minimum, expected) in [
@@ -177,7 +140,7 @@ fn a_name_of_the_longest_cron_job_is_shorter() {
 fn workloads_that_do_not_select_their_own_pods_are_errors() {
     let workload = |api: &str, kind: &str, selector: &str| {
         format!(
-            "apiVersion: {api}\nkind: {kind}\nmetadata: {{name: a}}\nspec:\n  template: {{metadata: {{labels: {{app: x}}}}, spec: {{}}}}\n{selector}"
+            "apiVersion: {api}\nkind: {kind}\nmetadata: {{name: a}}\nspec:\n  template: {{metadata: {{labels: {{app: x}}}}, spec: {{containers: [{{name: a}}]}}}}\n{selector}"
         )
     };
     let (right, wrong) = ("{matchLabels: {app: x}}", "{matchLabels: {app: z}}");
@@ -361,7 +324,7 @@ fn objects_that_no_cluster_can_hold_are_errors_and_those_that_some_cannot_are_wa
             &["error size-data", "warning size-kubectl-apply"],
         ),
         (
-            map("binaryData", (1 << 20) + 99),
+            map("binaryData", (1 << 20) + 100),
             &["warning size-kubectl-apply"],
         ),
         (

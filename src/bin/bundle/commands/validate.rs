@@ -11,6 +11,7 @@ use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::ops::open::{self, Place};
 use manifest_bundle::ops::pack;
 use manifest_bundle::reference::Location;
+use manifest_bundle::similar::nearest;
 use manifest_bundle::validate::{self, CHECKS, Options, Report};
 use manifest_bundle::version::KubernetesVersion;
 use manifest_bundle::{Kind, Result};
@@ -147,40 +148,16 @@ fn code(text: &str) -> std::result::Result<&'static str, String> {
     if text.contains(',') {
         return Err("repeat the flag for each code: `--ignore CODE --ignore CODE`".to_owned());
     }
-    let nearest = CHECKS
-        .iter()
-        .map(|check| check.code)
-        .min_by_key(|code| distance(text, code));
+    let nearest = nearest(text, CHECKS.iter().map(|check| check.code));
     Err(match nearest {
         _ if text.contains(['*', '.', '/', '!']) => {
             "this is no code; files are left out with `--exclude`".to_owned()
         }
-        Some(code) => format!(
+        Some((code, _)) => format!(
             "there is no such code; `{code}` is near, and `bundle validate --list` has them all"
         ),
         None => "there is no such code".to_owned(),
     })
-}
-
-/// Returns how many characters must be put in, taken out or replaced to make one text of another.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    // The distances of what was read of `from` to each beginning of `to`.
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (n, c) in from.chars().take(64).enumerate() {
-        let mut left = n.saturating_add(1);
-        let mut next = vec![left];
-        for (pair, other) in row.windows(2).zip(&to) {
-            let &[diagonal, above] = pair else { continue };
-            let replaced = diagonal.saturating_add(usize::from(c != *other));
-            left = replaced
-                .min(left.saturating_add(1))
-                .min(above.saturating_add(1));
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 /// Validates whatever the source is.
