@@ -44,8 +44,7 @@ fn removed_apis_are_as_bad_as_it_is_certain_that_a_cluster_refuses_them() {
     let now = budget.replace("v1beta1", "v1");
     assert_eq!(of_clusters(&now, Some("1.33"), None), [""; 0]);
     // Clusters that serve it are supported still.
-    let late =
-        "apiVersion: flowcontrol.apiserver.k8s.io/v1beta3\nkind: FlowSchema\nmetadata: {name: a}\n";
+    let late = "apiVersion: networking.k8s.io/v1beta1\nkind: ServiceCIDR\nmetadata: {name: a}\n";
     assert_eq!(of_clusters(late, None, None), ["note api-removed"]);
 }
 
@@ -76,7 +75,7 @@ fn what_a_cluster_does_not_serve_yet_is_an_error_and_what_nobody_knows_a_warning
             Some("warning api-not-served"),
         ),
         ("example.com/v3", "Ingres", None, None),
-        ("v1", "Secret", Some("1.34.9"), None),
+        ("v1", "Secret", Some("1.37.9"), None),
         (
             "v1",
             "Secret",
