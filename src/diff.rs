@@ -341,7 +341,14 @@ fn compare(
         _ => {}
     }
     if let (Subject::Object(id), None) = (&change.subject, &change.new) {
-        change.breaking = breaking::of_removal(id);
+        let old = match &old {
+            Some(Found {
+                entry: Entry::Object(old),
+                ..
+            }) => Some(old),
+            _ => None,
+        };
+        change.breaking = breaking::removal::find(id, old);
     }
     for field in &mut change.fields {
         shift(&mut field.old_line, old_before);
@@ -363,7 +370,8 @@ fn shift(line: &mut u32, before: u32) {
 
 /// Tells whether more is said of an object than that it is there or not.
 fn has_summary(item: &Item) -> bool {
-    matches!(&item.subject, Subject::Object(id) if is_crd(id) || grants::is_role(id))
+    matches!(&item.subject, Subject::Object(id) if is_crd(id) || grants::is_role(id)
+        || bindings::is_binding(id) || breaking::removal::depends_on_content(id))
 }
 
 /// Adds what is said of some kinds by itself.

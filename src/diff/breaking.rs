@@ -4,9 +4,10 @@ mod bounds;
 mod crd;
 mod immutable;
 mod known_values;
+pub(super) mod removal;
 mod schema;
 
-use crate::objects::{Object, ObjectId};
+use crate::objects::Object;
 
 use super::path::FieldPath;
 use crate::crd::is_crd;
@@ -62,6 +63,11 @@ pub const RULES: &[Rule] = &[
     rule("immutable-object", "The content of an object changes that says that it is immutable."),
     rule("api-removed", "An object moves to a version of its API that Kubernetes removed."),
     rule("namespace-removed", "A namespace is removed, and with it everything in it."),
+    rule("storage-removed", "A claim to storage, or a volume, is removed."),
+    rule("stateful-set-removed", "A StatefulSet is removed."),
+    rule("service-removed", "A Service is removed."),
+    rule("api-service-removed", "An API that a Service answers is removed."),
+    rule("webhook-removed", "Webhooks that change objects are removed."),
 ];
 
 /// Returns why a change of an object may break somebody.
@@ -71,32 +77,5 @@ pub(super) fn of_change(old: &Object, new: &Object) -> Vec<Breaking> {
         crd::compare(old, new, &mut found);
     }
     immutable::compare(old, new, &mut found);
-    found
-}
-
-/// Returns why the removal of an object may break somebody.
-pub(super) fn of_removal(id: &ObjectId) -> Vec<Breaking> {
-    let mut found = Vec::new();
-    let mut add = |rule, message: &str| {
-        found.push(Breaking {
-            rule,
-            path: FieldPath::default(),
-            message: message.to_owned(),
-            certain: true,
-            line: 0,
-        });
-    };
-    if is_crd(id) {
-        add(
-            "crd-removed",
-            "removing a definition deletes all its objects",
-        );
-    }
-    if id.group.is_empty() && id.kind == "Namespace" {
-        add(
-            "namespace-removed",
-            "removing a namespace deletes everything in it",
-        );
-    }
     found
 }
