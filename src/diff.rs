@@ -302,6 +302,7 @@ fn compare(
             Some(Found {
                 entry: Entry::Object(a),
                 ..
+    let is_both = old.is_some() && new.is_some();
             }),
             Some(Found {
                 entry: Entry::Object(b),
@@ -357,7 +358,11 @@ fn compare(
     for breaking in &mut change.breaking {
         shift(&mut breaking.line, new_before);
     }
-    diff.changes.push(change);
+    // What was read differs; what it says may be the same, in other units.
+    let is_same = is_both && change.fields.is_empty() && change.breaking.is_empty();
+    if !is_same {
+        diff.changes.push(change);
+    }
     Ok(())
 }
 

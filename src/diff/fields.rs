@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::objects::Object;
+use crate::quantity::Quantity;
 use crate::yaml::{Node, Value};
 
 use super::lists::{self, Pair};
@@ -45,6 +46,7 @@ pub struct Field {
 /// Compares two objects that are the same object.
 pub(super) fn of_objects(old: &Object, new: &Object) -> Vec<Field> {
     let mut walk = Walk::new(Mask::of(Some(&new.id.kind)));
+    walk.is_limit_range = new.id.group.is_empty() && new.id.kind == "LimitRange";
     let versions = (old.api_version(), new.api_version());
     if versions.0 != versions.1 {
         walk.fields.push(Field {
@@ -76,11 +78,23 @@ pub(super) fn of_documents(old: &Node, new: &Node, hides_all: bool) -> Vec<Field
     walk.fields
 }
 
+/// Tells whether two values of one field differ in nothing but how quantities are written.
+pub(super) fn are_alike(path: &[&str], old: &Node, new: &Node) -> bool {
+    let mut walk = Walk::new(Mask::Open);
+    walk.path = path
+        .iter()
+        .map(|key| Step::Key((*key).to_owned()))
+        .collect();
+    walk.values(old, new);
+    walk.fields.is_empty()
+}
+
 /// A walk over two values. The depth of a document bounds it.
 struct Walk {
     path: Vec<Step>,
     masks: Vec<Mask>,
     fields: Vec<Field>,
+    is_limit_range: bool,
 }
 
 impl Walk {
@@ -89,6 +103,7 @@ impl Walk {
             path: Vec::new(),
             masks: vec![mask],
             fields: Vec::new(),
+            is_limit_range: false,
         }
     }
 
@@ -100,9 +115,37 @@ impl Walk {
         match (&old.value, &new.value) {
             (Value::Mapping(_), Value::Mapping(_)) => self.mappings(old, new, &|_| false),
             (Value::Sequence(a), Value::Sequence(b)) => self.sequences(old, a, new, b),
-            _ if same(old, new) => {}
+            _ if same(old, new) || self.is_same_quantity(old, new) => {}
             _ => self.note(FieldChange::Changed, Some(old), Some(new)),
         }
+    }
+
+    /// Tells whether two values are one amount, where an amount stands.
+    fn is_same_quantity(&self, old: &Node, new: &Node) -> bool {
+        self.is_at_quantity()
+            && Quantity::of(old).is_some_and(|amount| Quantity::of(new) == Some(amount))
+    }
+
+    /// Tells whether the field holds a quantity, by its name and the names of what it is in.
+    fn is_at_quantity(&self) -> bool {
+        let mut keys = self.path.iter().rev().map(|step| match step {
+            Step::Key(key) => key.as_str(),
+            _ => "",
+        });
+        let (field, parent, above) = (keys.next(), keys.next(), keys.next());
+        let has_parent = |names: &[&str]| parent.is_some_and(|parent| names.contains(&parent));
+        let is_limit = has_parent(&[
+            "max",
+            "min",
+            "default",
+            "defaultRequest",
+            "maxLimitRequestRatio",
+        ]);
+        field == Some("sizeLimit")
+            || has_parent(&["requests", "limits"]) && above == Some("resources")
+            || has_parent(&["capacity", "hard"]) && above == Some("spec")
+            || has_parent(&["overhead", "podFixed"])
+            || is_limit && keys.any(|key| key == "limits") && self.is_limit_range
     }
 
     fn mappings(&mut self, old: &Node, new: &Node, skipped: &dyn Fn(&str) -> bool) {

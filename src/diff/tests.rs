@@ -88,6 +88,101 @@ fn the_namespace_of_what_is_there_for_the_whole_cluster_does_not_count() {
 }
 
 #[test]
+fn quantities_are_compared_by_their_amounts_and_only_where_they_stand() {
+    for (kind, old, new, is_same) in [
+        (
+            "Pod",
+            "spec: {resources: {limits: {cpu: 1000m}}}",
+            "spec: {resources: {limits: {cpu: 1}}}",
+            true,
+        ),
+        (
+            "Pod",
+            "spec: {resources: {requests: {memory: 1Gi}}}",
+            "spec: {resources: {requests: {memory: 1024Mi}}}",
+            true,
+        ),
+        (
+            "Pod",
+            "spec: {resources: {requests: {memory: 1Gi}}}",
+            "spec: {resources: {requests: {memory: 1G}}}",
+            false,
+        ),
+        (
+            "Pod",
+            "spec: {volumes: [{name: a, emptyDir: {sizeLimit: 1Gi}}]}",
+            "spec: {volumes: [{name: a, emptyDir: {sizeLimit: 1024Mi}}]}",
+            true,
+        ),
+        (
+            "LimitRange",
+            "spec: {limits: [{type: Pod, max: {cpu: '2'}}]}",
+            "spec: {limits: [{type: Pod, max: {cpu: 2000m}}]}",
+            true,
+        ),
+        (
+            "ResourceQuota",
+            "spec: {hard: {pods: '10'}}",
+            "spec: {hard: {pods: 10}}",
+            true,
+        ),
+        (
+            "ConfigMap",
+            "data: {limits: 1Gi}",
+            "data: {limits: 1024Mi}",
+            false,
+        ),
+        ("ConfigMap", "data: {max: '1'}", "data: {max: 1000m}", false),
+    ] {
+        let found = lines(&object(kind, old), &object(kind, new));
+        assert_eq!(found.is_empty(), is_same, "{old} and {new}: {found:?}");
+    }
+    let claims = |size: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {{name: x}}\nspec: {{volumeClaimTemplates: [{{metadata: {{name: a}}, spec: \
+             {{resources: {{requests: {{storage: {size}}}}}}}}}]}}\n"
+        )
+    };
+    assert!(
+        compared(&claims("1Gi"), &claims("1024Mi"))
+            .unwrap()
+            .is_empty()
+    );
+    let found = compared(&claims("1Gi"), &claims("2Gi")).unwrap();
+    assert_eq!(found.breaking().count(), 1);
+}
+
+#[test]
+fn a_binding_says_who_gets_a_role() {
+    let binding = |name: &str, subjects: &str| {
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {{name: {name}}}\nroleRef: {{kind: ClusterRole, name: \
+             cluster-admin}}\nsubjects: {subjects}\n"
+        )
+    };
+    let one = binding("a", "[{kind: ServiceAccount, name: x, namespace: y}]");
+    let all = binding(
+        "a",
+        "[{kind: ServiceAccount, name: x, namespace: y}, {kind: Group, name: 'system:authenticated'}]",
+    );
+    let names = |old: &str, new: &str| -> Vec<(Vec<String>, Vec<String>)> {
+        let found = compared(old, new).unwrap().bindings;
+        let names = |all: &[Given]| all.iter().map(|one| one.subject.clone()).collect();
+        found
+            .iter()
+            .map(|one| (names(&one.gained), names(&one.lost)))
+            .collect()
+    };
+    let everybody = || vec!["system:authenticated".to_owned()];
+    assert_eq!(names(&one, &all), [(everybody(), vec![])]);
+    assert_eq!(names(&all, &one), [(vec![], everybody())]);
+    assert_eq!(names("", &one), [(vec!["x".to_owned()], vec![])]);
+    // Another name gives nothing new.
+    let renamed = all.replace("name: a", "name: b");
+    assert_eq!(names(&all, &renamed), []);
+}
+
+#[test]
 fn what_is_another_value_differs() {
     for (old, new, line) in [
         ("a: 1", "a: '1'", "a=1→\"1\""),

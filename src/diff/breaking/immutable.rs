@@ -2,9 +2,11 @@
 
 use crate::escape::shown;
 use crate::objects::Object;
+use crate::quantity::Quantity;
 use crate::removed_apis;
 use crate::yaml::{Node, Value};
 
+use super::super::fields;
 use super::super::path::{FieldPath, Step};
 use super::super::value::{members, same};
 use super::Breaking;
@@ -100,7 +102,7 @@ fn compare_field(old: &Object, new: &Object, field: &str, found: &mut Vec<Breaki
         node.is_none_or(|node| node.is_null() || node.as_str() == default && default.is_some())
     };
     let is_same = match (before, after) {
-        (Some(a), Some(b)) => same(a, b),
+        (Some(a), Some(b)) => same(a, b) || fields::are_alike(&path, a, b),
         (None, None) => true,
         _ => false,
     };
@@ -184,7 +186,7 @@ fn service(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
 fn smaller_claim(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
     let path = ["spec", "resources", "requests", "storage"];
     let (before, after) = (old.node.at(&path), new.node.at(&path));
-    let size = |node: Option<&Node>| node.and_then(quantity);
+    let size = |node: Option<&Node>| node.and_then(Quantity::of);
     if let (Some(a), Some(b)) = (size(before), size(after))
         && b < a
     {
@@ -197,30 +199,6 @@ fn smaller_claim(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
             found,
         );
     }
-}
-
-/// Returns the number of a quantity with one of the usual units.
-fn quantity(node: &Node) -> Option<f64> {
-    let text = node
-        .as_str()
-        .map_or_else(|| node.to_json().to_string(), str::to_owned);
-    let cut = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(cut)?;
-    let factor = match unit {
-        "" => 1.0,
-        "k" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        "T" => 1e12,
-        "Ki" => 1024.0,
-        "Mi" => 1024.0 * 1024.0,
-        "Gi" => 1024.0 * 1024.0 * 1024.0,
-        "Ti" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return None,
-    };
-    number.parse::<f64>().ok().map(|number| number * factor)
 }
 
 /// A ConfigMap or Secret may say that it does not change.
