@@ -3,6 +3,7 @@
 //! Each side is read twice, one file at a time: once for what there is in it, with a digest of every value, and once more for the objects that
 //! differ. What a Secret holds is never part of an answer. Nothing here judges a side by itself: that is `validate`'s part.
 
+mod bindings;
 mod breaking;
 mod crds;
 mod fields;
@@ -30,6 +31,7 @@ use crate::oci::Annotations;
 use crate::olm;
 use crate::path::BundlePath;
 
+pub use bindings::{Bindings, Given};
 pub use breaking::{Breaking, RULES, Rule};
 pub use crds::{CrdVersion, CrdVersions};
 pub use fields::{Field, FieldChange};
@@ -126,6 +128,8 @@ pub struct Diff {
     pub images_added: Vec<NamedImage>,
     /// What roles allow now and did not, and the reverse.
     pub grants: Vec<Grants>,
+    /// Who has a role now and had it not, and the reverse.
+    pub bindings: Vec<Bindings>,
     /// Custom resource definitions whose versions differ.
     pub crds: Vec<CrdVersions>,
     /// What differs, sorted by what it is.
@@ -175,6 +179,7 @@ pub fn diff(old: &Side<'_>, new: &Side<'_>, limits: &Limits) -> Result<Diff> {
     diff.changes
         .sort_by(|a, b| (&a.subject, &a.old, &a.new).cmp(&(&b.subject, &b.old, &b.new)));
     diff.grants.sort_by(|a, b| a.role.cmp(&b.role));
+    bindings::cancel(&mut diff.bindings);
     diff.crds.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(diff)
 }
@@ -297,12 +302,12 @@ fn compare(
         .flatten();
     let lines = |found: &Option<Found>| found.as_ref().map_or(0, |found| found.lines_before);
     let (old_before, new_before) = (lines(&old), lines(&new));
+    let is_both = old.is_some() && new.is_some();
     match (&old, &new) {
         (
             Some(Found {
                 entry: Entry::Object(a),
                 ..
-    let is_both = old.is_some() && new.is_some();
             }),
             Some(Found {
                 entry: Entry::Object(b),
@@ -390,6 +395,9 @@ fn summaries(old: Option<&Object>, new: Option<&Object>, change: &Change, diff: 
     }
     if grants::is_role(id) {
         diff.grants.extend(grants::compare(old, new, &places));
+    }
+    if bindings::is_binding(id) {
+        diff.bindings.extend(bindings::compare(old, new, &places));
     }
 }
 

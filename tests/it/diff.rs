@@ -112,6 +112,66 @@ fn breaking_changes_are_marked_and_asked_for_alone() {
     );
 }
 
+#[test]
+fn schemas_that_are_described_otherwise_take_one_line() {
+    let sandbox = Sandbox::new();
+    let definition = |about: &str, limit: u32| {
+        let source = format!(
+            "{{type: object, description: {about}, properties: {{source: {{type: object, properties: {{description: {{type: string, maxLength: \
+             {limit}}}}}}}}}}}"
+        );
+        format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: as.x.io}}\nspec:\n  group: x.io\n  scope: \
+             Cluster\n  names: {{kind: A, plural: as}}\n  versions:\n  - {{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: \
+             {{type: object, properties: {{a: {source}, b: {source}, c: {source}}}}}}}}}\n"
+        )
+    };
+    sandbox.write("a/d.yaml", definition("one", 9));
+    sandbox.write("b/d.yaml", definition("two", 8));
+    let ran = sandbox.run(["diff", "a", "b"]);
+    let path = "spec.versions[name=v1].schema.openAPIV3Schema.properties";
+    let wanted = format!(
+        "--- a\n+++ b\n~ CustomResourceDefinition.apiextensions.k8s.io as.x.io  (d.yaml:1)\n\
+         !   v1: `a.source.description`: `maxLength` was 9 and is 8 [crd-bound], and at 2 other places\n\
+         ~   {path}.a.properties.source.properties.description.maxLength: 9 → 8\n\
+         ~     the same at 2 other places; --format json has them\n\
+         ~   3 descriptions in the schema differ; --descriptions shows them\n"
+    );
+    assert_eq!(ran.assert_code(1).stdout(), wanted);
+    ran.assert_stderr_has("; 3 breaking changes\n");
+    let all = sandbox.run(["diff", "a", "b", "--descriptions"]);
+    all.assert_code(1)
+        .assert_stdout_has(&format!("~   {path}.b.description: one → two\n"));
+    let value = sandbox.run(["diff", "a", "b", "--format", "json"]);
+    let value = value.assert_code(1).json();
+    assert_eq!(value["changes"][0]["fields"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn who_gets_a_role_is_said_before_all_else() {
+    let sandbox = Sandbox::new();
+    let binding = |subjects: &str| {
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {{name: admins}}\nroleRef: {{apiGroup: \
+             rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}}\nsubjects: [{subjects}]\n"
+        )
+    };
+    let one = "{kind: ServiceAccount, name: x, namespace: y}";
+    sandbox.write("a/b.yaml", binding(one));
+    let all = format!(
+        "{one}, {{kind: Group, apiGroup: rbac.authorization.k8s.io, name: 'system:authenticated'}}"
+    );
+    sandbox.write("b/b.yaml", binding(&all));
+    let ran = sandbox.run(["diff", "a", "b"]);
+    ran.assert_code(1).assert_stdout_has(
+        "  by ClusterRoleBinding.rbac.authorization.k8s.io admins\n+   Group system:authenticated gets ClusterRole cluster-admin\n",
+    );
+    let value = sandbox.run(["diff", "a", "b", "--format", "json"]);
+    let given = &value.assert_code(1).json()["bindings"][0]["gained"][0];
+    assert_eq!(given["subject"], "system:authenticated");
+    assert_eq!(given["role"], "cluster-admin");
+}
+
 /// A definition with two versions whose field becomes another, and a pattern another too.
 fn definition(kind: &str, pattern: &str) -> String {
     let version = |name: &str, storage: bool| {

@@ -1,8 +1,8 @@
 //! The answer of `diff` for machines.
 
 use manifest_bundle::diff::{
-    Breaking, Change, CrdVersion, Diff, Field, FieldChange, FileChange, Grant, Hunk, NamedImage,
-    Place, Subject,
+    Breaking, Change, CrdVersion, Diff, Field, FieldChange, FileChange, Given, Grant, Hunk,
+    NamedImage, Place, Subject,
 };
 use manifest_bundle::path::BundlePath;
 use serde_json::{Map, Value, json};
@@ -49,6 +49,17 @@ fn summaries(found: &Diff, sides: &Sides) -> Map<String, Value> {
         })
     });
     let crds = found.crds.iter();
+    let bindings = found.bindings.iter().map(|one| {
+        json!({
+            "kind": one.binding.kind,
+            "namespace": one.binding.namespace,
+            "name": one.binding.name,
+            "oldPlace": placed(one.places[0].as_ref(), &sides.old),
+            "newPlace": placed(one.places[1].as_ref(), &sides.new),
+            "gained": one.gained.iter().map(given).collect::<Vec<_>>(),
+            "lost": one.lost.iter().map(given).collect::<Vec<_>>(),
+        })
+    });
     let crds = crds.map(
         |one| json!({ "name": one.name, "old": versions(&one.old), "new": versions(&one.new) }),
     );
@@ -59,6 +70,7 @@ fn summaries(found: &Diff, sides: &Sides) -> Map<String, Value> {
         ("images".to_owned(), images),
         ("grants".to_owned(), grants.collect()),
         ("crds".to_owned(), crds.collect()),
+        ("bindings".to_owned(), bindings.collect()),
     ])
 }
 
@@ -127,6 +139,16 @@ fn grant(one: &Grant) -> Value {
 }
 
 fn versions(all: &[CrdVersion]) -> Vec<Value> {
+fn given(one: &Given) -> Value {
+    json!({
+        "subjectKind": one.subject_kind,
+        "subjectNamespace": one.subject_namespace,
+        "subject": one.subject,
+        "roleKind": one.role_kind,
+        "role": one.role,
+    })
+}
+
     let version = |one: &CrdVersion| json!({ "name": one.name, "served": one.served, "storage": one.storage });
     all.iter().map(version).collect()
 }

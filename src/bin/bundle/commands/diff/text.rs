@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use manifest_bundle::diff;
 use manifest_bundle::diff::{
-    Breaking, Change, CrdVersion, Diff, Field, FieldChange, FileChange, Grant, HIDDEN, Hunk,
-    NamedImage, Place, Step, Subject,
+    Change, CrdVersion, Diff, FileChange, Given, Grant, NamedImage, Place, Subject,
 };
 use manifest_bundle::escape::shown;
 use manifest_bundle::images::Grade;
@@ -56,6 +55,16 @@ pub(super) fn of(args: &Args, found: &Diff, sides: &Sides) -> Vec<String> {
         }
         lines.extend(
             one.lost
+    for one in &found.bindings {
+        let alike = found.bindings.iter();
+        let alike = alike.filter(|other| other.binding == one.binding);
+        let place = distinction(alike.count(), &one.places, sides);
+        lines.push(format!("  by {}{place}", shown(&one.binding.to_string())));
+        let line =
+            |mark: char, verb: &str, given: &Given| format!("{mark}   {}", bound(verb, given));
+        lines.extend(one.lost.iter().map(|given| line('-', "loses", given)));
+        lines.extend(one.gained.iter().map(|given| line('+', "gets", given)));
+    }
                 .iter()
                 .map(|grant| format!("-   {}", allowed(grant))),
         );
@@ -231,6 +240,16 @@ fn heading(change: &Change, sides: &Sides) -> String {
         Subject::File(path) => format!("file {}", file(path)),
     };
     let mark = match (&change.old, &change.new) {
+/// Says who gets or loses which role.
+fn bound(verb: &str, given: &Given) -> String {
+    let namespace = given.subject_namespace.as_ref();
+    let namespace = namespace.map_or_else(String::new, |name| format!("{name}/"));
+    shown(&format!(
+        "{} {namespace}{} {verb} {} {}",
+        given.subject_kind, given.subject, given.role_kind, given.role
+    ))
+}
+
         (Some(_), None) => '-',
         (None, Some(_)) => '+',
         _ => '~',
