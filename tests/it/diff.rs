@@ -251,7 +251,8 @@ fn what_breaks_for_sure_can_be_asked_for_alone_and_the_count_is_that_of_the_line
         assert_eq!(marked.count(), lines, "{new} {flag}: {}", ran.stdout());
         let value = sandbox.run(["diff", "a", new, flag, "--format", "json"]);
         let value = value.assert_code(code).json();
-        assert_eq!(value["breaking"], all);
+        assert_eq!(value["breaking"], lines, "as many as the text has");
+        assert_eq!(value["breakingInEachVersion"], all);
         // Nothing is there but what breaks.
         let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
         assert!(

@@ -1,6 +1,8 @@
 //! `bundle diff`: what differs between two bundles, and what of it breaks somebody.
 
+mod broken;
 mod data;
+mod fields;
 mod text;
 
 use std::collections::BTreeMap;
@@ -43,6 +45,9 @@ pub(crate) struct Args {
     /// Show breaking changes only, or those that are certain; exit 1 only if there are some
     #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     breaking: Option<Which>,
+    /// Show the descriptions in schemas that differ, which are counted otherwise
+    #[arg(long, conflicts_with_all = ["breaking", "files"])]
+    descriptions: bool,
     /// Compare files as they are, line by line
     #[arg(long, conflicts_with = "breaking")]
     files: bool,
@@ -201,13 +206,13 @@ fn totals(found: &Diff) -> String {
     )
 }
 
-/// Says how much of it breaks somebody: as many as there are lines, and as many as the answer for machines has.
+/// Says how much of it breaks somebody: once for all versions of a definition, and each by itself.
 fn breaking(args: &Args, found: &Diff) -> String {
     let what = match args.breaking {
         Some(Which::Certain) => "certain breaking change",
         _ => "breaking change",
     };
-    let (lines, all) = (text::count_broken(found), found.breaking().count());
+    let (lines, all) = (broken::count(found), found.breaking().count());
     let each = if lines == all {
         String::new()
     } else {

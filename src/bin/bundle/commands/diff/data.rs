@@ -7,7 +7,7 @@ use manifest_bundle::diff::{
 use manifest_bundle::path::BundlePath;
 use serde_json::{Map, Value, json};
 
-use super::{Args, Sides};
+use super::{Args, Sides, broken};
 use crate::commands::contents::Contents;
 
 /// Returns the whole comparison, or what of it breaks somebody; `same` tells whether nothing differs at all.
@@ -22,7 +22,8 @@ pub(super) fn of(args: &Args, found: &Diff, sides: &Sides, same: bool) -> Value 
         "old": args.old.to_string(),
         "new": args.new.to_string(),
         "same": same,
-        "breaking": found.breaking().count(),
+        "breaking": broken::count(found),
+        "breakingInEachVersion": found.breaking().count(),
         "changes": changes,
         "notes": found.notes.iter().map(crate::report::finding).collect::<Vec<_>>(),
     });
@@ -48,7 +49,6 @@ fn summaries(found: &Diff, sides: &Sides) -> Map<String, Value> {
             "tooLarge": one.is_too_large,
         })
     });
-    let crds = found.crds.iter();
     let bindings = found.bindings.iter().map(|one| {
         json!({
             "kind": one.binding.kind,
@@ -60,6 +60,7 @@ fn summaries(found: &Diff, sides: &Sides) -> Map<String, Value> {
             "lost": one.lost.iter().map(given).collect::<Vec<_>>(),
         })
     });
+    let crds = found.crds.iter();
     let crds = crds.map(
         |one| json!({ "name": one.name, "old": versions(&one.old), "new": versions(&one.new) }),
     );
@@ -69,8 +70,8 @@ fn summaries(found: &Diff, sides: &Sides) -> Map<String, Value> {
         ("metadata".to_owned(), metadata.collect()),
         ("images".to_owned(), images),
         ("grants".to_owned(), grants.collect()),
-        ("crds".to_owned(), crds.collect()),
         ("bindings".to_owned(), bindings.collect()),
+        ("crds".to_owned(), crds.collect()),
     ])
 }
 
@@ -138,7 +139,6 @@ fn grant(one: &Grant) -> Value {
     })
 }
 
-fn versions(all: &[CrdVersion]) -> Vec<Value> {
 fn given(one: &Given) -> Value {
     json!({
         "subjectKind": one.subject_kind,
@@ -149,6 +149,7 @@ fn given(one: &Given) -> Value {
     })
 }
 
+fn versions(all: &[CrdVersion]) -> Vec<Value> {
     let version = |one: &CrdVersion| json!({ "name": one.name, "served": one.served, "storage": one.storage });
     all.iter().map(version).collect()
 }

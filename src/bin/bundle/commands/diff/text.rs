@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use manifest_bundle::diff;
 use manifest_bundle::diff::{
     Change, CrdVersion, Diff, FileChange, Given, Grant, NamedImage, Place, Subject,
 };
@@ -10,17 +9,9 @@ use manifest_bundle::escape::shown;
 use manifest_bundle::images::Grade;
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::reference::Location;
-use serde_json::Value;
 
-use super::{Args, Sides};
+use super::{Args, Sides, broken, fields};
 use crate::commands::contents::Contents;
-use crate::output::yaml;
-
-/// How many lines of a value are shown.
-const LINES: usize = 20;
-
-/// How many lines of the difference of two texts are shown.
-const DIFFERENT_LINES: usize = 100;
 
 /// Shows everything.
 pub(super) fn of(args: &Args, found: &Diff, sides: &Sides) -> Vec<String> {
@@ -55,6 +46,15 @@ pub(super) fn of(args: &Args, found: &Diff, sides: &Sides) -> Vec<String> {
         }
         lines.extend(
             one.lost
+                .iter()
+                .map(|grant| format!("-   {}", allowed(grant))),
+        );
+        lines.extend(
+            one.gained
+                .iter()
+                .map(|grant| format!("+   {}", allowed(grant))),
+        );
+    }
     for one in &found.bindings {
         let alike = found.bindings.iter();
         let alike = alike.filter(|other| other.binding == one.binding);
@@ -64,15 +64,6 @@ pub(super) fn of(args: &Args, found: &Diff, sides: &Sides) -> Vec<String> {
             |mark: char, verb: &str, given: &Given| format!("{mark}   {}", bound(verb, given));
         lines.extend(one.lost.iter().map(|given| line('-', "loses", given)));
         lines.extend(one.gained.iter().map(|given| line('+', "gets", given)));
-    }
-                .iter()
-                .map(|grant| format!("-   {}", allowed(grant))),
-        );
-        lines.extend(
-            one.gained
-                .iter()
-                .map(|grant| format!("+   {}", allowed(grant))),
-        );
     }
     for one in &found.crds {
         let alike = found.crds.iter().filter(|other| other.name == one.name);
@@ -89,10 +80,8 @@ pub(super) fn of(args: &Args, found: &Diff, sides: &Sides) -> Vec<String> {
     }
     for change in &found.changes {
         lines.push(heading(change, sides));
-        lines.extend(broken(&change.breaking));
-        for field in &change.fields {
-            lines.extend(of_field(field));
-        }
+        lines.extend(broken::lines(&change.breaking));
+        lines.extend(fields::lines(change, args.descriptions));
     }
     lines
 }
@@ -111,7 +100,7 @@ pub(super) fn breaking(found: &Diff, sides: &Sides) -> Vec<String> {
     let mut lines = Vec::new();
     for change in &found.changes {
         lines.push(heading(change, sides));
-        lines.extend(broken(&change.breaking));
+        lines.extend(broken::lines(&change.breaking));
     }
     lines
 }
@@ -183,49 +172,6 @@ pub(super) fn coloured(text: &str) -> String {
     out
 }
 
-/// Returns how many lines say what breaks.
-pub(super) fn count_broken(found: &Diff) -> usize {
-    let changes = found.changes.iter();
-    changes.map(|change| broken(&change.breaking).len()).sum()
-}
-
-/// Writes what breaks, once for all versions of a definition in which it is the same.
-fn broken(all: &[Breaking]) -> Vec<String> {
-    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for one in all {
-        let version = match one.path.0.as_slice() {
-            // Of a schema; what is said of a version as a whole names it.
-            [_, _, Step::Item(fields), _, ..] => fields.first(),
-            _ => None,
-        };
-        let version = version
-            .filter(|_| one.rule.starts_with("crd-"))
-            .map(|(_, version)| version.as_str());
-        let sentence = sentence(one);
-        match lines.iter_mut().find(|(known, _)| *known == sentence) {
-            Some((_, versions)) => versions.extend(version),
-            None => lines.push((sentence, version.into_iter().collect())),
-        }
-    }
-    let line = |(sentence, versions): (String, Vec<&str>)| match versions.as_slice() {
-        [] => format!("!   {sentence}"),
-        versions => format!("!   {}: {sentence}", shown(&versions.join(", "))),
-    };
-    lines.into_iter().map(line).collect()
-}
-
-fn sentence(one: &Breaking) -> String {
-    let doubt = if one.certain { "" } else { "may break: " };
-    let path = one.path.to_string();
-    // The path of a schema is long, and its sentences name the field.
-    let place = if path.is_empty() || one.rule.starts_with("crd-") {
-        String::new()
-    } else {
-        format!("{}: ", shown(&path))
-    };
-    format!("{doubt}{place}{} [{}]", one.message, one.rule)
-}
-
 fn heading(change: &Change, sides: &Sides) -> String {
     let side = match change.new {
         Some(_) => &sides.new,
@@ -240,16 +186,6 @@ fn heading(change: &Change, sides: &Sides) -> String {
         Subject::File(path) => format!("file {}", file(path)),
     };
     let mark = match (&change.old, &change.new) {
-/// Says who gets or loses which role.
-fn bound(verb: &str, given: &Given) -> String {
-    let namespace = given.subject_namespace.as_ref();
-    let namespace = namespace.map_or_else(String::new, |name| format!("{name}/"));
-    shown(&format!(
-        "{} {namespace}{} {verb} {} {}",
-        given.subject_kind, given.subject, given.role_kind, given.role
-    ))
-}
-
         (Some(_), None) => '-',
         (None, Some(_)) => '+',
         _ => '~',
@@ -289,117 +225,6 @@ fn distinction(count: usize, [old, new]: &[Option<Place>; 2], sides: &Sides) -> 
     }
 }
 
-fn of_field(field: &Field) -> Vec<String> {
-    let path = shown(&field.path.to_string());
-    match field.change {
-        FieldChange::Reordered => {
-            let items = |value: &Value| {
-                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                items
-                    .iter()
-                    .map(scalar)
-                    .map(Option::unwrap_or_default)
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            };
-            vec![format!(
-                "~   {path}: another order: {} → {}",
-                items(&field.old),
-                items(&field.new)
-            )]
-        }
-        FieldChange::Added => of_value('+', &path, &field.new),
-        FieldChange::Removed => of_value('-', &path, &field.old),
-        FieldChange::Changed => match (scalar(&field.old), scalar(&field.new)) {
-            (Some(old), Some(new)) if old == HIDDEN && new == HIDDEN => {
-                vec![format!("~   {path}: differs {HIDDEN}")]
-            }
-            (Some(old), Some(new)) => vec![format!("~   {path}: {old} → {new}")],
-            _ if field.old.is_string() && field.new.is_string() => {
-                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                of_texts(&path, &text(&field.old), &text(&field.new))
-            }
-            _ => {
-                let mut lines = of_value('-', &path, &field.old);
-                lines.extend(of_value('+', &path, &field.new));
-                lines
-            }
-        },
-    }
-}
-
-/// Writes two texts as the lines that differ. Of many that only one side has, the first ones are shown.
-fn of_texts(path: &str, old: &str, new: &str) -> Vec<String> {
-    let mut lines = vec![format!("~   {path}:")];
-    for hunk in diff::texts(old, new) {
-        lines.extend(of_hunk(&hunk));
-    }
-    // Lines alone do not show it.
-    if old.ends_with('\n') != new.ends_with('\n') {
-        let side = if old.ends_with('\n') { "new" } else { "old" };
-        lines.push(format!("~     no line end at the end of the {side} text"));
-    }
-    let count = lines.len();
-    if count > DIFFERENT_LINES {
-        lines.truncate(DIFFERENT_LINES);
-        let more = count.saturating_sub(DIFFERENT_LINES);
-        lines.push(format!("~     … {more} more lines; --format json has them"));
-    }
-    lines
-}
-
-fn of_hunk(hunk: &Hunk) -> Vec<String> {
-    let ((a, b), (c, d)) = (hunk.old, hunk.new);
-    let mut lines = vec![format!("@@    -{a},{b} +{c},{d} @@")];
-    for run in hunk.lines.chunk_by(|one, other| one.mark == other.mark) {
-        let mark = run.first().map_or(' ', |line| line.mark);
-        let shown_lines = run.iter().take(LINES);
-        lines.extend(shown_lines.map(|line| format!("{mark}     {}", shown(&line.text))));
-        if let Some(more) = run.len().checked_sub(LINES).filter(|more| *more > 0) {
-            lines.push(format!(
-                "{mark}     … {more} more lines; --format json has them"
-            ));
-        }
-    }
-    lines
-}
-
-/// Writes a value behind its path, on lines of its own where it is no scalar.
-fn of_value(mark: char, path: &str, value: &Value) -> Vec<String> {
-    if let Some(text) = scalar(value) {
-        return vec![format!("{mark}   {path}: {text}")];
-    }
-    let mut lines = vec![format!("{mark}   {path}:")];
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => yaml(other, 0).trim_start_matches('\n').to_owned(),
-    };
-    let count = text.lines().count();
-    lines.extend(
-        text.lines()
-            .take(LINES)
-            .map(|line| format!("{mark}     {}", shown(line))),
-    );
-    if count > LINES {
-        lines.push(format!(
-            "{mark}     … {} more lines; --format json has them",
-            count.saturating_sub(LINES)
-        ));
-    }
-    lines
-}
-
-/// Writes a value that takes one line.
-fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if text.is_empty() => Some("\"\"".to_owned()),
-        Value::String(text) => (!text.contains('\n')).then(|| shown(text)),
-        Value::Array(items) => items.is_empty().then(|| "[]".to_owned()),
-        Value::Object(members) => members.is_empty().then(|| "{}".to_owned()),
-        other => Some(other.to_string()),
-    }
-}
-
 fn allowed(grant: &Grant) -> String {
     let mut text = format!(
         "{} {}",
@@ -413,6 +238,16 @@ fn allowed(grant: &Grant) -> String {
         let _ = write!(text, " named {}", shown(name));
     }
     text
+}
+
+/// Says who gets or loses which role.
+fn bound(verb: &str, given: &Given) -> String {
+    let namespace = given.subject_namespace.as_ref();
+    let namespace = namespace.map_or_else(String::new, |name| format!("{name}/"));
+    shown(&format!(
+        "{} {namespace}{} {verb} {} {}",
+        given.subject_kind, given.subject, given.role_kind, given.role
+    ))
 }
 
 fn of_version(version: &CrdVersion) -> String {
