@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use crate::bundle::{Bundle, Files};
+use crate::bundle::{Bundle, Files, has_metadata};
 use crate::content::{Content, Spool};
 use crate::directory::{self, LeftOut, ReadOptions, Source};
 use crate::error::{Error, Kind, Result};
@@ -231,6 +231,15 @@ fn check_for(
 /// As [`validate::validate`].
 pub fn check_with(source: &Source, limits: &Limits, options: &validate::Options) -> Result<Report> {
     let mut report = validate::validate(&source.files, limits, options)?;
+    // What flags say stands in no file.
+    if !has_metadata(&source.files) {
+        let is_said = |finding: &&mut Finding| {
+            finding.file == metadata::FILE && finding.code != "metadata-missing"
+        };
+        for finding in report.findings.iter_mut().filter(is_said) {
+            finding.file.clear();
+        }
+    }
     source.origins.locate(&mut report.findings);
     // What was refused is at no path of the bundle: the error names it as the source does.
     for error in &source.refused {

@@ -8,7 +8,7 @@ use crate::content::Content;
 use crate::error::Result;
 use crate::finding::Finding;
 use crate::limits::{Ceiling, Limits};
-use crate::metadata::{Mediatype, Metadata};
+use crate::metadata::{Mediatype, Metadata, key};
 use crate::oci::Annotations;
 use crate::path::BundlePath;
 use crate::version::KubernetesVersion;
@@ -74,6 +74,15 @@ impl<'a> Context<'a> {
     /// Tells whether there are more objects than the ceiling allows; then none of them is listed.
     pub(super) fn has_too_many_objects(&self) -> bool {
         self.objects.load(Ordering::Relaxed) > self.limits[Ceiling::Objects]
+    }
+
+    /// Says how the mediatype `kustomize` is declared: by the metadata where they say another one, else by a flag.
+    pub(super) fn kustomize_hint(&self) -> &'static str {
+        if self.line_of(key::MEDIATYPE) > 0 {
+            "declare `k8s.io.bundle.mediatype.v1: kustomize`"
+        } else {
+            "add `--mediatype kustomize`"
+        }
     }
 
     pub(super) fn is_flat(&self) -> bool {

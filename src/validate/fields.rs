@@ -6,6 +6,7 @@ use crate::objects::Object;
 use crate::path::BundlePath;
 
 use super::context::Context;
+use super::selectors::looks_like_patch;
 
 /// Reports what is wrong with the fields of an object.
 pub(super) fn fields(
@@ -14,7 +15,8 @@ pub(super) fn fields(
     object: &Object,
     findings: &mut Vec<Finding>,
 ) {
-    for fault in faults(object, context.is_kustomize()) {
+    let is_patch = context.is_kustomize() || looks_like_patch(object);
+    for fault in faults(object, is_patch) {
         let at = &fault.path;
         let finding = match fault.what {
             Wrong::Type(found, wanted, right) => {

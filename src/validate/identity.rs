@@ -2,7 +2,6 @@
 
 use crate::escape::shown;
 use crate::finding::{Finding, Severity};
-use crate::metadata::Mediatype;
 use crate::objects::{Object, Other, What, is_kustomization};
 use crate::path::BundlePath;
 
@@ -40,8 +39,8 @@ pub(super) fn not_object(
     findings.push(match &other.what {
         What::Kustomization | What::KustomizePlugin | What::KustomizeSettings | What::JsonPatch => {
             finding.hint(format!(
-                "declare the mediatype `{}`, or pack what `kustomize build` writes",
-                Mediatype::Kustomize.name()
+                "{}, or pack what `kustomize build` writes",
+                context.kustomize_hint()
             ))
         }
         What::Chart | What::ChartValues => {

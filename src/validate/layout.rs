@@ -68,7 +68,7 @@ pub(super) fn nested(context: &Context<'_>, findings: &mut Vec<Finding>) {
             )
         };
         let message =
-            format!("`{MANIFESTS}/` has a sub-directory with {files}, and must be flat{like}");
+            format!("this sub-directory has {files}, and the manifests of a bundle lie flat{like}");
         findings.push(
             Finding::error("layout-nested", message)
                 .at(format!("{MANIFESTS}/{directory}"), 0)
@@ -129,7 +129,10 @@ pub(super) fn kustomization(context: &Context<'_>, findings: &mut Vec<Finding>) 
             findings.push(
                 Finding::error("layout-kustomization", message)
                     .at(path, 0)
-                    .hint("declare `k8s.io.bundle.mediatype.v1: kustomize`, or pack what `kustomize build` writes"),
+                    .hint(format!(
+                        "{}, or pack what `kustomize build` writes",
+                        context.kustomize_hint()
+                    )),
             );
         }
     }
@@ -154,22 +157,37 @@ pub(super) fn chart(context: &Context<'_>, findings: &mut Vec<Finding>) {
 
 /// Reports other files with the metadata file's name: OLM reads every one of them as metadata, and stops.
 pub(super) fn annotations_file(context: &Context<'_>, findings: &mut Vec<Finding>) {
-    for path in context.files.keys() {
-        if is_stray_annotations(path) {
-            let message =
-                format!("only `{FILE}` can have this name: OLM takes each such file for metadata");
-            findings.push(
-                Finding::error("layout-annotations", message)
-                    .at(path, 0)
-                    .hint("rename it"),
-            );
-        }
+    for path in context
+        .files
+        .keys()
+        .filter(|path| is_stray_annotations(path))
+    {
+        let (message, hint) = if is_metadata_of_another(path) {
+            (
+                "this is the metadata of a bundle of its own: the directory holds several"
+                    .to_owned(),
+                "take each of them by itself",
+            )
+        } else {
+            (
+                format!("only `{FILE}` can have this name: OLM takes each such file for metadata"),
+                "rename it",
+            )
+        };
+        let finding = Finding::error("layout-annotations", message);
+        findings.push(finding.at(path, 0).hint(hint));
     }
 }
 
 /// Tells whether a file that is not the metadata has the metadata file's name.
 pub(super) fn is_stray_annotations(path: &BundlePath) -> bool {
     path.file_name() == "annotations.yaml" && path.as_str() != FILE
+}
+
+/// Tells whether a file is where the metadata of a bundle in a sub-directory would be.
+fn is_metadata_of_another(path: &BundlePath) -> bool {
+    let parent = path.as_str().strip_suffix(FILE);
+    parent.is_some_and(|parent| parent.ends_with('/'))
 }
 
 /// Reports paths that a system which ignores case, or normalises Unicode, cannot tell apart.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::escape::shown;
 use crate::finding::Finding;
-use crate::objects::Object;
+use crate::objects::{Object, pod_spec};
 use crate::path::BundlePath;
 use crate::yaml::Node;
 
@@ -154,6 +154,16 @@ fn expression(node: &Node) -> Option<Requirement> {
     Some(Requirement { key, wants })
 }
 
+/// Tells whether a workload says neither which pods it has nor what runs in them, as only what changes one does.
+pub(super) fn looks_like_patch(object: &Object) -> bool {
+    let containers = pod_spec(object).and_then(|(_, spec)| spec.get("containers")?.as_sequence());
+    let has_image = |container: &Node| container.get("image").is_some();
+    object.id.group == "apps"
+        && object.node.get("spec").is_some()
+        && object.node.at(&["spec", "selector"]).is_none()
+        && !containers.unwrap_or_default().iter().any(has_image)
+}
+
 /// Reports workloads that do not select their own pods, which the API server refuses.
 pub(super) fn own_pods(
     context: &Context<'_>,
@@ -185,12 +195,20 @@ pub(super) fn own_pods(
     let Some(node) = found else {
         // The versions before `apps/v1` took the labels of the pods for it.
         if is_workload && object.version == "v1" && object.node.get("spec").is_some() {
-            let message = format!("`{id}` has no `spec.selector`, which `apps/v1` requires");
-            findings.push(
+            let finding = if looks_like_patch(object) {
+                let message = format!(
+                    "`{id}` has neither a `spec.selector` nor the image of a container: it looks like a patch of one"
+                );
+                Finding::error("selector-mismatch", message).hint(format!(
+                    "{}, or leave it out with `.bundleignore`",
+                    context.kustomize_hint()
+                ))
+            } else {
+                let message = format!("`{id}` has no `spec.selector`, which `apps/v1` requires");
                 Finding::error("selector-mismatch", message)
-                    .at(path, object.line)
-                    .hint("select the labels of `spec.template.metadata`"),
-            );
+                    .hint("select the labels of `spec.template.metadata`")
+            };
+            findings.push(finding.at(path, object.line));
         }
         return;
     };

@@ -5,6 +5,7 @@ use crate::content::Content;
 use crate::finding::Severity;
 use crate::limits::Ceiling;
 
+mod causes;
 mod objects;
 mod scopes;
 mod work;

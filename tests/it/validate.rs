@@ -470,8 +470,8 @@ fn is_true(bundle: &str, finding: &Finding) -> bool {
         "template" => is_one_of(&["cert-manager", "coredns/channels", "kubeproxy/channels"]),
         // The key `hostNetwork` is there twice.
         "yaml-duplicate-key" => is_one_of(&["metadata-proxy.addons.k8s.io"]),
-        // Patches of a Deployment, without a selector and without containers.
-        "selector-mismatch" | "field-missing" => is_one_of(&["kubeproxy/config/manager/patches"]),
+        // Patches of a Deployment.
+        "selector-mismatch" => is_one_of(&["kubeproxy/config/manager/patches"]),
         "layout-annotations" => is_one_of(&["/metadata (directory)"]),
         "not-object" => is_one_of(&[
             "/metadata (directory)",
