@@ -19,6 +19,8 @@ use crate::escape::{shown, shown_bytes};
 #[derive(Debug)]
 pub(super) struct Roots {
     follow: bool,
+    /// The source, without links in its path.
+    source: PathBuf,
     list: Vec<(PathBuf, OwnedFd)>,
 }
 
@@ -34,6 +36,7 @@ impl Roots {
     pub(super) fn open(source: &Path, options: &ReadOptions) -> Result<Self> {
         let mut roots = Self {
             follow: options.resolve_symlinks || !options.symlink_roots.is_empty(),
+            source: source.to_owned(),
             list: Vec::new(),
         };
         if !roots.follow {
@@ -74,8 +77,15 @@ impl Roots {
                 .file(path.display())
         };
         if !self.follow {
-            return Err(refuse("")
-                .hint("`--resolve-symlinks` carries what a link inside the source leads to"));
+            let target = std::fs::canonicalize(place).ok();
+            let is_outside = |target: &PathBuf| !target.starts_with(&self.source);
+            return Err(if target.as_ref().is_some_and(is_outside) {
+                refuse(", outside the source")
+                    .hint("`--symlink-root DIR` allows links that lead into DIR")
+            } else {
+                refuse("")
+                    .hint("`--resolve-symlinks` carries what a link inside the source leads to")
+            });
         }
         let target = std::fs::canonicalize(place).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {

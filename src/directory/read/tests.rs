@@ -383,7 +383,8 @@ fn a_link_is_refused_with_its_target_and_never_its_content() {
             .hint
             .as_deref()
             .unwrap()
-            .contains("--resolve-symlinks")
+            .contains("--symlink-root DIR"),
+        "`--resolve-symlinks` alone would not help"
     );
     refused(
         read_at(&tree.path().join("rw"), &resolving()),
