@@ -347,7 +347,7 @@ const WRITTEN: [&str; 3] = [key::OCI_VERSION, key::OCI_TITLE, key::OCI_CREATED];
 /// The keys that packing adds to the metadata where they are missing.
 const ADDED: [&str; 3] = [key::MEDIATYPE, key::MANIFESTS, key::METADATA];
 
-/// The most keys beside [`WRITTEN`]: a manifest has at most 1,000 annotations (spec/limits.md), and whoever packs must not make one
+/// The most keys beside `WRITTEN`: a manifest has at most 1,000 annotations (spec/limits.md), and whoever packs must not make one
 /// that nobody reads.
 pub const KEYS_MAX: usize = 997;
 
