@@ -138,7 +138,7 @@ fn code_hosts_find_each_finding_at_its_file_and_line() {
         "error selector-mismatch 5",
         "note image-tag 8",
         "note namespace-not-found 1",
-        "warning layout-name null",
+        "warning layout-name 1",
     ];
     assert_eq!(places, expected.map(str::to_owned).into());
     let file = sandbox.run(["validate", "in/a b.yaml", "--format", "sarif"]);
@@ -154,6 +154,10 @@ fn only_validate_writes_sarif() {
     let gone = sandbox.run(["validate", "gone", "--format", "sarif"]);
     assert_eq!(gone.code(), 3);
     assert_eq!(gone.error_json()["kind"], "not-found");
+    let log: Value = serde_json::from_str(gone.stdout()).unwrap();
+    let invocation = &log["runs"][0]["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false, "{log}");
+    assert_eq!(invocation["exitCode"], 3, "{log}");
 }
 
 #[test]

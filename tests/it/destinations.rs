@@ -349,6 +349,21 @@ fn init_does_not_promise_a_flag_that_it_lacks() {
 }
 
 #[test]
+fn init_begins_where_nothing_but_hidden_names_are() {
+    let sandbox = Sandbox::new();
+    sandbox.write("here/.git/HEAD", "ref: refs/heads/main\n");
+    let init = ["init", "here", "--package", "etcd", "--version", "1.0.0"];
+    sandbox.run(init).ok();
+    sandbox.run(["validate", "here"]).ok();
+    assert!(sandbox.path("here/manifests/etcd.yaml").is_file());
+    sandbox.write("full/README.md", "text\n");
+    let before = Snapshot::of(sandbox.work());
+    let ran = sandbox.run(["init", "full", "--package", "etcd", "--version", "1.0.0"]);
+    ran.assert_code(13).assert_stderr_has("has no `manifests/`");
+    before.assert_same(sandbox.work());
+}
+
+#[test]
 fn ceilings_are_written_as_kubernetes_writes_sizes() {
     let sandbox = Sandbox::new();
     bundle_dir(sandbox.path("etcd"), "etcd", "1.0.0", None);

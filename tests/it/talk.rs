@@ -174,6 +174,8 @@ fn pages_and_completion_are_about_every_command() {
     assert!(!page("bundle").contains("bundle\\-help(1)"));
     assert!(!page("bundle-pull").contains("max\\-"));
     assert!(page("bundle-limits").contains("max\\-unpacked"));
+    assert!(page("bundle-channel-add").contains("no\\-head"));
+    assert!(page("bundle-channel").contains("bundle\\-channel\\-add(1)"));
 
     let script = sandbox.run(["completion", "bash"]);
     sandbox.write("completion", script.ok().stdout());
@@ -194,6 +196,8 @@ fn pages_and_completion_are_about_every_command() {
     assert!(complete("bundle").contains("unpack"));
     assert!(complete("bundle help").contains("limits"));
     assert!(complete("bundle completion").contains("zsh"));
+    assert!(complete("bundle channel").contains("remove"));
+    assert_eq!(complete("bundle channel add"), "");
     let mut offered = script
         .stdout()
         .lines()

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::Format;
 use crate::output::ascii_safe;
+use crate::sarif;
 
 /// Returns the exit code of a kind of error (README, "Exit codes").
 pub(crate) fn exit_code(kind: Kind) -> u8 {
@@ -48,6 +49,11 @@ pub(crate) fn failure(error: &Error, format: Format) -> ExitCode {
     };
     // Nobody is left to tell when stderr is gone.
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+    // Whoever uploads the log finds one that says what happened, and no empty file.
+    if format == Format::Sarif {
+        let log = ascii_safe(&sarif::failed(error, code).to_string());
+        let _ = writeln!(std::io::stdout().lock(), "{log}");
+    }
     ExitCode::from(code)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use manifest_bundle::Error;
 use manifest_bundle::finding::{Finding, Severity};
 use manifest_bundle::validate::check;
 use serde_json::{Map, Value, json};
@@ -24,6 +25,21 @@ pub(crate) fn log(findings: &[Finding], strict: bool) -> Value {
             result(finding, index, strict)
         })
         .collect();
+    run(&rules, &json!({ "executionSuccessful": true }), &results)
+}
+
+/// Makes the log of a run that could not look at what it was to look at.
+pub(crate) fn failed(error: &Error, code: u8) -> Value {
+    let message = error.to_string();
+    let invocation = json!({
+        "executionSuccessful": false,
+        "exitCode": code,
+        "toolExecutionNotifications": [{ "level": "error", "message": { "text": message } }],
+    });
+    run(&[], &invocation, &[])
+}
+
+fn run(rules: &[Value], invocation: &Value, results: &[Value]) -> Value {
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -34,6 +50,7 @@ pub(crate) fn log(findings: &[Finding], strict: bool) -> Value {
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": rules,
             }},
+            "invocations": [invocation],
             "results": results,
         }],
     })
@@ -74,9 +91,9 @@ fn result(finding: &Finding, index: usize, strict: bool) -> Value {
         let mut place = Map::new();
         let uri = uri(&finding.file);
         place.insert("artifactLocation".into(), json!({ "uri": uri }));
-        if finding.line > 0 {
-            place.insert("region".into(), json!({ "startLine": finding.line }));
-        }
+        // Code hosts show nothing without a line; what is about a whole file stands at its beginning.
+        let line = finding.line.max(1);
+        place.insert("region".into(), json!({ "startLine": line }));
         let locations = json!([{ "physicalLocation": place }]);
         result.insert("locations".into(), locations);
     }
@@ -125,6 +142,17 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_failed_says_so_and_why() {
+        let log = failed(&Error::not_found("nothing is there"), 3);
+        let invocation = &log["runs"][0]["invocations"][0];
+        assert_eq!(invocation["executionSuccessful"], false);
+        assert_eq!(invocation["exitCode"], 3);
+        let told = &invocation["toolExecutionNotifications"][0]["message"]["text"];
+        assert_eq!(told, "nothing is there");
+        assert_eq!(log["runs"][0]["results"], json!([]));
+    }
+
+    #[test]
     fn a_rule_comes_once_and_results_point_at_it() {
         let findings = [
             Finding::error("template", "one")
@@ -156,7 +184,8 @@ mod tests {
         assert_eq!(place["region"]["startLine"], 3);
         let place = &results[1]["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], "b.yaml");
-        assert!(place["region"].is_null());
+        assert_eq!(place["region"]["startLine"], 1);
+        assert_eq!(run["invocations"][0]["executionSuccessful"], true);
         assert!(results[2]["locations"].is_null());
         let levels: Vec<_> = results
             .iter()

@@ -31,6 +31,14 @@ pub(crate) fn run(args: &Args) -> Result<Answer> {
     Ok(answer)
 }
 
+/// Tells whether the words behind a command are commands again, as in `channel add`.
+fn has_commands(name: &str) -> bool {
+    let command = command();
+    command
+        .find_subcommand(name)
+        .is_some_and(clap::Command::has_subcommands)
+}
+
 /// Lets bash complete arguments with files, where a flag is not begun, and leaves out what no help text shows.
 ///
 /// An empty answer makes bash look for files itself.
@@ -43,7 +51,7 @@ fn positional_files(script: &str) -> String {
         if let Some(name) = text.strip_prefix("bundle__subcmd__")
             && let Some(name) = name.strip_suffix(')')
         {
-            takes_files = !name.starts_with("help") && name != "completion";
+            takes_files = !name.starts_with("help") && name != "completion" && !has_commands(name);
         }
         let line = match text
             .strip_prefix("opts=\"")
@@ -59,7 +67,15 @@ fn positional_files(script: &str) -> String {
             None if takes_files && text == FLAGS && !behind_condition => {
                 format!("{indent}COMPREPLY=()")
             }
-            None if takes_files => line.replace(" || ${COMP_CWORD} -eq 2 ]]", " ]]"),
+            None if takes_files => {
+                let asked = line.split_once(" || ${COMP_CWORD} -eq ");
+                let asked =
+                    asked.and_then(|(before, rest)| Some((before, rest.split_once(" ]]")?.1)));
+                match asked {
+                    Some((before, after)) => format!("{before} ]]{after}"),
+                    None => line.to_owned(),
+                }
+            }
             None => line.to_owned(),
         };
         behind_condition = text.starts_with("if ");

@@ -40,18 +40,29 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let name = completed.metadata.package.as_str();
     let metadata_bytes = Content::from(completed.bytes);
     let mut written = vec![metadata::FILE.to_owned()];
-    if exists(&args.directory)? {
+    let example = format!("{MANIFESTS}/{name}.yaml");
+    let object = Content::from(format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  example: \"replace this file with your manifests\"\n"
+    ).into_bytes());
+    let is_there = exists(&args.directory)?;
+    if is_there && !is_unused(&args.directory)? {
         add(&args.directory, &metadata_bytes)?;
+    } else if is_there {
+        // Such as a fresh clone, in which people stand and run `init .`.
+        make_directory(&args.directory.join(MANIFESTS))?;
+        directory::write_file(
+            &args.directory.join(&example),
+            &object,
+            &WriteOptions::default(),
+        )?;
+        add(&args.directory, &metadata_bytes)?;
+        written.insert(0, example);
     } else {
-        let example = format!("{MANIFESTS}/{name}.yaml");
         let mut files = Files::from([(metadata::path()?, metadata_bytes)]);
         let path: BundlePath = example
             .parse()
             .map_err(|invalid: manifest_bundle::invalid::Invalid| invalid.of_kind(Kind::Invalid))?;
-        let object = format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  example: \"replace this file with your manifests\"\n"
-        );
-        files.insert(path, object.into_bytes().into());
+        files.insert(path, object);
         let options = settings.stop.write_options(false, false);
         directory::write(&files, &args.directory, &options)?;
         written.insert(0, example);
@@ -77,6 +88,23 @@ fn exists(path: &Path) -> Result<bool> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::io("cannot look at", path, error)),
     }
+}
+
+/// Tells whether a directory holds nothing but what begins with a dot, such as `.git`.
+fn is_unused(directory: &Path) -> Result<bool> {
+    let cannot = |error| Error::io("cannot read", directory, error);
+    for entry in std::fs::read_dir(directory).map_err(cannot)? {
+        let name = entry.map_err(cannot)?.file_name();
+        if !name.as_encoded_bytes().starts_with(b".") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn make_directory(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path)
+        .map_err(|error| Error::io("cannot make the directory", path, error))
 }
 
 /// Adds the metadata to a directory that has manifests.

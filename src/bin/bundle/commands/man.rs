@@ -24,11 +24,8 @@ pub(crate) fn run(args: &Args) -> Result<Answer> {
     // `bundle help` has no page; built, the commands have the flags that all of them share.
     let mut root = command().disable_help_subcommand(true);
     root.build();
-    let mut commands = vec![root.clone()];
-    for command in root.get_subcommands() {
-        let name = format!("bundle-{}", command.get_name());
-        commands.push(command.clone().name(name.clone()).display_name(name));
-    }
+    let mut commands = Vec::new();
+    collect(&root, "bundle", &mut commands);
     let mut pages = Vec::new();
     for command in commands {
         let page = format!("{}.1", command.get_name());
@@ -54,4 +51,20 @@ pub(crate) fn run(args: &Args) -> Result<Answer> {
         text.join("\n"),
         json!({ "directory": args.directory.to_string_lossy(), "pages": pages }),
     ))
+}
+
+/// Collects a command and what is below it, each under the name of its page, such as `bundle-channel-add`.
+fn collect(command: &clap::Command, page: &str, pages: &mut Vec<clap::Command>) {
+    let page = page.to_owned();
+    pages.push(
+        command
+            .clone()
+            .name(page.clone())
+            .display_name(page.clone()),
+    );
+    for below in command.get_subcommands() {
+        if below.get_name() != "help" {
+            collect(below, &format!("{page}-{}", below.get_name()), pages);
+        }
+    }
 }
