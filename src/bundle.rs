@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::content::Content;
-use crate::metadata::{self, Metadata};
+use crate::error::{Error, Result};
+use crate::limits::{Ceiling, Limits};
+use crate::metadata::{self, Metadata, key};
 use crate::path::BundlePath;
 
 /// The directory of a bundle's objects.
@@ -42,5 +44,25 @@ impl Bundle {
 
 /// Tells whether files are those of a declared bundle, with metadata of their own.
 pub fn has_metadata(files: &Files) -> bool {
-    files.keys().any(|path| path.as_str() == metadata::FILE)
+    files.contains_key(metadata::FILE)
+}
+
+/// Tells whether the metadata among files say that an operator fills placeholders; metadata that cannot be read say nothing.
+///
+/// # Errors
+///
+/// [`Kind::Io`](crate::error::Kind::Io) for content that cannot be read.
+pub fn has_placeholders(files: &Files, limits: &Limits) -> Result<bool> {
+    // A longer file would hold more than one document may have.
+    let file = files
+        .get(metadata::FILE)
+        .filter(|content| content.len() <= limits[Ceiling::Yaml]);
+    let Some(content) = file else {
+        return Ok(false);
+    };
+    let bytes = content
+        .to_bytes()
+        .map_err(|error| Error::io("cannot read", metadata::FILE.as_ref(), error))?;
+    Ok(metadata::parse(&bytes, limits)
+        .is_ok_and(|(annotations, _)| annotations.contains_key(key::PLACEHOLDERS)))
 }

@@ -253,10 +253,7 @@ fn compare_metadata(
 
 /// Returns what the metadata of a source would be once it is packed.
 fn source_metadata(files: &Files, index: &Index, limits: &Limits) -> Result<Option<Annotations>> {
-    let found = files
-        .iter()
-        .find(|(path, _)| path.as_str() == metadata::FILE);
-    let Some((path, content)) = found else {
+    let Some((path, content)) = files.get_key_value(metadata::FILE) else {
         return Ok(None);
     };
     let bytes = index::bytes_of(path, content)?;

@@ -14,15 +14,15 @@ mod walk;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::bundle::{Files, MANIFESTS};
+use crate::bundle::{self, Files, MANIFESTS};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::limits::{Ceiling, Limits};
-use crate::metadata::{self, key};
-use crate::objects::{Entry, ObjectId, What, entries, is_kustomization, read_template};
+use crate::objects::{
+    Entry, ObjectId, What, entries, is_kustomization, is_manifest_name, read_template,
+};
 use crate::path::BundlePath;
 use crate::reference::Reference;
 
@@ -147,7 +147,7 @@ impl Inventory {
 /// [`Kind::Limit`](crate::Kind::Limit) for more than [`Ceiling::Images`], and content that cannot be read. Documents
 /// that are no YAML are in [`Inventory::unread`].
 pub fn collect(files: &Files, limits: &Limits) -> Result<Inventory> {
-    collect_with(files, limits, has_placeholders(files, limits)?)
+    collect_with(files, limits, bundle::has_placeholders(files, limits)?)
 }
 
 /// Finds images as [`collect`] does; whether an operator fills placeholders is said, and not looked for in the metadata.
@@ -211,22 +211,7 @@ fn look(entry: &Entry, path: &BundlePath, limits: &Limits, collector: &mut Colle
 
 /// Tells whether files of a name are read as YAML or JSON.
 fn is_read(name: &str) -> bool {
-    let extension = Path::new(name).extension();
-    is_kustomization(name)
-        || extension.is_some_and(|found| ["yaml", "yml", "json"].iter().any(|e| found == *e))
-}
-
-/// Tells whether the metadata says that an operator fills placeholders.
-fn has_placeholders(files: &Files, limits: &Limits) -> Result<bool> {
-    let found = files
-        .iter()
-        .find(|(path, _)| path.as_str() == metadata::FILE);
-    let Some((path, content)) = found.filter(|(_, c)| c.len() <= limits[Ceiling::File]) else {
-        return Ok(false);
-    };
-    let bytes = read(path, content)?;
-    Ok(metadata::parse(&bytes, limits)
-        .is_ok_and(|(annotations, _)| annotations.contains_key(key::PLACEHOLDERS)))
+    is_kustomization(name) || is_manifest_name(name)
 }
 
 fn read(path: &BundlePath, content: &Content) -> Result<bytes::Bytes> {

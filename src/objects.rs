@@ -15,7 +15,7 @@ use crate::path::BundlePath;
 use crate::scope::is_cluster_wide;
 use crate::yaml::{self, Documents, Fault, Node, Value};
 
-pub use other::{Lack, Other, What, is_chart, is_kustomization};
+pub use other::{Lack, Other, What, is_chart, is_kustomization, is_manifest_name};
 pub use pods::pod_spec;
 pub use template::read_template;
 

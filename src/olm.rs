@@ -309,7 +309,7 @@ pub fn metadata_of(
     files: &Files,
     limits: &Limits,
 ) -> Result<Option<std::result::Result<Metadata, Vec<Finding>>>> {
-    let Some((_, content)) = files.iter().find(|(path, _)| path.as_str() == FILE) else {
+    let Some(content) = files.get(FILE) else {
         return Ok(None);
     };
     let (found, limit) = (content.len(), limits[Ceiling::Yaml]);

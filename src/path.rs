@@ -4,6 +4,7 @@
 //! alike, or that two systems could take for two different files, is refused, never rewritten (spec/image.md, "Names").
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
+use std::borrow::Borrow;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -232,6 +233,13 @@ fn is_device(component: &str) -> bool {
         stem.strip_prefix(port)
             .is_some_and(|n| n.len() == 1 && n.bytes().all(|b| b.is_ascii_digit()))
     })
+}
+
+/// A path is found by its text: it compares and hashes as the text does.
+impl Borrow<str> for BundlePath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Display for BundlePath {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::bundle::MANIFESTS;
+use crate::bundle::{self, MANIFESTS};
 use crate::content::Content;
 use crate::crd;
 use crate::digest::{Digest, Hasher};
@@ -213,7 +213,7 @@ impl Part {
         let mut part = Self::default();
         let name = path.file_name();
         let is_manifest = path.strip_prefix(MANIFESTS).is_some()
-            && (is_manifest_name(name) || objects::is_kustomization(name));
+            && (objects::is_manifest_name(name) || objects::is_kustomization(name));
         if !is_manifest {
             part.items.push(Item {
                 subject: Subject::File(path.clone()),
@@ -320,20 +320,7 @@ fn placeholders(side: &Side<'_>, limits: &Limits) -> Result<bool> {
     if let Some(annotations) = side.annotations {
         return Ok(annotations.contains_key(key::PLACEHOLDERS));
     }
-    let found = side
-        .files
-        .iter()
-        .find(|(path, _)| path.as_str() == metadata::FILE);
-    let Some((path, content)) = found else {
-        return Ok(false);
-    };
-    let read = metadata::parse(&bytes_of(path, content)?, limits);
-    Ok(read.is_ok_and(|(annotations, _)| annotations.contains_key(key::PLACEHOLDERS)))
-}
-
-fn is_manifest_name(name: &str) -> bool {
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    matches!(extension, Some("yaml" | "yml" | "json"))
+    bundle::has_placeholders(side.files, limits)
 }
 
 /// Reads a file whose size was looked at.

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::file::{self, Snapshot, open_directory, snapshot};
 use super::link::{Roots, special};
-use super::walk::{Open, Total, Walk, is_manifest_name, sensitive};
+use super::walk::{Open, Total, Walk, sensitive};
 use super::{LeftOut, Origins, ReadOptions, Source};
 use crate::bundle::{Files, MANIFESTS, METADATA};
 use crate::content::{Content, Spool};
@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::escape::shown;
 use crate::ignore::Ignore;
 use crate::limits::Limits;
+use crate::objects::is_manifest_name;
 use crate::path::{BundlePath, Distinct};
 
 /// Reads a directory or a file into contents that do not change any more.
@@ -104,7 +105,7 @@ fn read_file(
     let shown_path = shown(&path.to_string_lossy());
     // The name is the one that the caller gave, also when it is a link.
     let name = path.file_name().unwrap_or(place.as_os_str());
-    if !is_manifest_name(Path::new(name)) {
+    if !is_manifest_name(name) {
         return Err(
             Error::invalid(format!("`{shown_path}` is not *.yaml, *.yml or *.json"))
                 .file(path.display()),

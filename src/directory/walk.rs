@@ -16,6 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::escape::shown;
 use crate::ignore::{self, Ignore};
 use crate::limits::{Ceiling, Limits};
+use crate::objects::is_manifest_name;
 use crate::path::BundlePath;
 use crate::sensitive::Sensitive;
 
@@ -328,12 +329,6 @@ impl Walk<'_> {
         }
         self.source.join(path)
     }
-}
-
-/// Tells whether a name is one of those that a bare directory's manifests have.
-pub(super) fn is_manifest_name(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "yaml" || extension == "yml" || extension == "json")
 }
 
 /// The error about a file that must not be carried and cannot be left out in silence.

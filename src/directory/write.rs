@@ -205,8 +205,8 @@ impl Former {
             };
         }
         let losses = survey.losses(&root, &destination.path, &|path| {
-            let path = path.to_str().and_then(|path| path.parse().ok());
-            path.and_then(|path| files.get(&path))
+            path.to_str()
+                .and_then(|path| files.get(path))
                 .map_or(Coming::Nothing, Coming::Content)
         });
         let losses = losses.map_err(|error| destination.or_changed(error))?;

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::{ContainerImage, Grade, Inventory, full_name};
+use crate::bundle::Files;
 use crate::digest::Digest;
+use crate::error::Error;
 use crate::escape::{is_unsafe, shown};
 use crate::limits::{Ceiling, Limits};
 use crate::metadata::ARGO_CD_LINE;
@@ -136,6 +138,26 @@ impl Lock {
             }
         }
         out.into_bytes()
+    }
+
+    /// Reads the lock among the files of a bundle, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The inner one is what is wrong with it. [`Kind::Limit`](crate::error::Kind::Limit) for a file over the ceiling
+    /// `yaml`, and content that cannot be read.
+    pub fn among(files: &Files, limits: &Limits) -> Result<Option<Result<Self, LockFault>>, Error> {
+        let Some(content) = files.get(LOCK) else {
+            return Ok(None);
+        };
+        let (found, max) = (content.len(), limits[Ceiling::Yaml]);
+        if found > max {
+            return Err(Error::limit(Ceiling::Yaml, max, found));
+        }
+        let bytes = content
+            .to_bytes()
+            .map_err(|error| Error::io("cannot read", LOCK.as_ref(), error))?;
+        Ok(Some(Self::parse(&bytes, limits)))
     }
 
     /// Reads the file.

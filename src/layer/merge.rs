@@ -102,7 +102,7 @@ fn below<'a, V>(
     directory: &'a BundlePath,
 ) -> impl Iterator<Item = &'a BundlePath> {
     // Between a directory and what is below it may stand names such as `a-b`, which sort before `a/b`.
-    tree.range(directory..)
+    tree.range::<BundlePath, _>(directory..)
         .map(|(path, _)| path)
         .take_while(|path| path.as_str().starts_with(directory.as_str()))
         .filter(|path| path.strip_prefix(directory.as_str()).is_some())

@@ -1,6 +1,7 @@
 //! What stands in manifests without being an object, recognised by name, kind and shape.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::escape::shown;
 use crate::yaml::{Node, Value};
@@ -103,6 +104,12 @@ impl fmt::Display for Lack {
             }
         }
     }
+}
+
+/// Tells whether a file holds YAML or JSON, by the end of its name, in lower case as consumers want it.
+pub fn is_manifest_name(path: impl AsRef<Path>) -> bool {
+    let extension = path.as_ref().extension();
+    extension.is_some_and(|found| ["yaml", "yml", "json"].iter().any(|known| found == *known))
 }
 
 /// Tells whether a directory with a file of this name is one of kustomize's.

@@ -8,6 +8,7 @@ use crate::directory::{Standing, look};
 use crate::error::{Error, Result};
 use crate::escape::shown;
 use crate::limits::Limits;
+use crate::objects::is_manifest_name;
 use crate::reference::{Entry, Location, Reference};
 use crate::store::layout::Layout;
 use crate::store::registry::{Access, Registry};
@@ -79,9 +80,7 @@ async fn open_registry(reference: &Reference, reach: &Reach) -> Result<Place> {
 
 /// Opens a path: what is there decides.
 fn open_path(path: &Path, limits: &Limits) -> Result<Place> {
-    let is_objects = path
-        .extension()
-        .is_some_and(|kind| ["yaml", "yml", "json"].iter().any(|known| kind == *known));
+    let is_objects = is_manifest_name(path);
     let text = shown(&path.to_string_lossy());
     match look(path)? {
         Standing::Directory => Ok(Place::Directory(path.to_owned())),

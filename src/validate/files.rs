@@ -8,12 +8,14 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity};
 use crate::limits::Ceiling;
-use crate::objects::{Entry, Summary, entries, is_chart, is_kustomization, read_template};
+use crate::objects::{
+    Entry, Summary, entries, is_chart, is_kustomization, is_manifest_name, read_template,
+};
 use crate::path::BundlePath;
 use crate::sensitive;
 
 use super::checks::{CHECKS, Run};
-use super::context::{Context, is_manifest_name};
+use super::context::Context;
 use super::layout::is_leftover;
 use super::links::Links;
 use super::template::Actions;

@@ -120,7 +120,10 @@ fn reference(context: &Context<'_>, path: &BundlePath, text: &str, line: u32) ->
     };
     let is_there = target.parse::<BundlePath>().is_ok_and(|target| {
         // A directory is in the bundle if it holds a file.
-        let from = context.files.range(&target..).map(|(file, _)| file);
+        let from = context
+            .files
+            .range::<BundlePath, _>(&target..)
+            .map(|(file, _)| file);
         from.take_while(|file| file.as_str().starts_with(target.as_str()))
             .any(|file| *file == target || file.strip_prefix(target.as_str()).is_some())
     });

@@ -6,11 +6,11 @@ use crate::bundle::{MANIFESTS, METADATA};
 use crate::escape::shown;
 use crate::finding::Finding;
 use crate::metadata::FILE;
-use crate::objects::{is_chart, is_kustomization};
+use crate::objects::{is_chart, is_kustomization, is_manifest_name};
 use crate::path::{BundlePath, Distinct};
 
 use super::Whole;
-use super::context::{Context, is_manifest_name};
+use super::context::Context;
 
 /// The one file at the root that is no directory: it tells Flux to pass over the metadata.
 const SOURCE_IGNORE: &str = ".sourceignore";

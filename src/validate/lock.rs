@@ -1,12 +1,9 @@
 //! The lock of images: that it can be read, and that it is one of the images that the manifests name.
 
-use std::path::Path;
-
-use crate::error::{Error, Result};
+use crate::error::{Kind, Result};
 use crate::escape::shown;
 use crate::finding::Finding;
 use crate::images::{self, LOCK, Lock};
-use crate::limits::Ceiling;
 
 use super::Whole;
 use super::context::Context;
@@ -17,22 +14,15 @@ pub(super) fn lock(
     _: &Whole<'_>,
     findings: &mut Vec<Finding>,
 ) -> Result<()> {
-    let found = context.files.iter().find(|(path, _)| path.as_str() == LOCK);
-    let Some((_, content)) = found else {
-        return Ok(());
-    };
-    let max = context.limits[Ceiling::Yaml];
-    if content.len() > max {
-        let message = format!("the lock has more bytes than the ceiling `yaml` ({max})");
-        findings.push(Finding::error("lock-malformed", message).at(LOCK, 0));
-        return Ok(());
-    }
-    let bytes = content
-        .to_bytes()
-        .map_err(|source| Error::io("cannot read", Path::new(LOCK), source))?;
-    let lock = match Lock::parse(&bytes, context.limits) {
-        Ok(lock) => lock,
-        Err(fault) => {
+    let lock = match Lock::among(context.files, context.limits) {
+        Ok(None) => return Ok(()),
+        Ok(Some(Ok(lock))) => lock,
+        Err(error) if error.kind() == Kind::Limit => {
+            findings.push(Finding::error("lock-malformed", error.message()).at(LOCK, 0));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+        Ok(Some(Err(fault))) => {
             findings.push(
                 Finding::error("lock-malformed", fault.message)
                     .at(LOCK, fault.line)

@@ -9,10 +9,11 @@ use crate::content::{CHUNK, Content};
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 use crate::metadata::key;
+use crate::objects::is_manifest_name;
 use crate::path::BundlePath;
 
 use super::Whole;
-use super::context::{Context, is_manifest_name};
+use super::context::Context;
 
 /// Argo CD: bytes of all YAML and JSON of one application (`--max-combined-directory-manifests-size`, 10M).
 const ARGO_CD_MANIFESTS: u64 = 10_000_000;

@@ -64,7 +64,7 @@ fn left_out(source: &Source) -> Vec<(&str, &str)> {
 }
 
 fn text(source: &Source, path: &str) -> String {
-    let content = source.files.get(&path.parse().unwrap()).unwrap();
+    let content = source.files.get(path).unwrap();
     String::from_utf8(content.to_bytes().unwrap().to_vec()).unwrap()
 }
 
@@ -704,7 +704,7 @@ fn large_files_come_through_whole() {
     let source = read_plain(directory.path()).unwrap();
     for path in names(&source) {
         let size: usize = path["manifests/".len()..path.len() - 5].parse().unwrap();
-        let content = source.files.get(&path.parse().unwrap()).unwrap();
+        let content = source.files.get(path).unwrap();
         let bytes = content.to_bytes().unwrap();
         assert_eq!(bytes.len(), size);
         assert!(bytes.iter().copied().eq((0..=250).cycle().take(size)));

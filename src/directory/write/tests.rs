@@ -416,7 +416,7 @@ fn a_failure_in_the_middle_leaves_what_was_there() {
     );
     let file = parent.path().join("file.tar");
     fs::write(&file, "old").unwrap();
-    let content = broken("z").remove(&"z".parse().unwrap()).unwrap();
+    let content = broken("z").remove("z").unwrap();
     refused(write_file(&file, &content, &FORCE), Kind::Io, &["file.tar"]);
     assert_eq!(fs::read(&file).unwrap(), b"old");
     // A file where a directory is needed, as no checked bundle has it.

@@ -347,7 +347,7 @@ fn what_is_written_is_valid_by_the_schemas() {
     let schemas = All::load();
     for name in names() {
         let sample = Sample::good(&name);
-        let file = &sample.packed.bundle.files[&metadata::FILE.parse().unwrap()];
+        let file = &sample.packed.bundle.files[metadata::FILE];
         let text = file.to_bytes().unwrap();
         let limits = Limits::default();
         let document = manifest_bundle::yaml::metadata_document(&text, &limits).unwrap();

@@ -9,7 +9,7 @@ use manifest_bundle::escape::shown;
 use manifest_bundle::expectation::{self, Expectations};
 use manifest_bundle::image;
 use manifest_bundle::images::{LOCK, Lock};
-use manifest_bundle::limits::{Ceiling, Limits};
+use manifest_bundle::limits::Limits;
 use manifest_bundle::metadata::{Metadata, key};
 use manifest_bundle::objects::Summary;
 use manifest_bundle::oci::{Manifest, ManifestBlob};
@@ -242,12 +242,10 @@ fn files_value(files: &Files) -> Value {
 
 /// Reads the lock of images, if the bundle has one; the error says why it is none.
 fn lock(files: &Files, limits: &Limits) -> Option<std::result::Result<Lock, String>> {
-    let (_, content) = files.iter().find(|(path, _)| path.as_str() == LOCK)?;
-    if content.len() > limits[Ceiling::Yaml] {
-        return Some(Err("it is larger than the ceiling `yaml`".to_owned()));
+    match Lock::among(files, limits).transpose()? {
+        Ok(read) => Some(read.map_err(|fault| fault.message)),
+        Err(error) => Some(Err(error.message().to_owned())),
     }
-    let bytes = content.to_bytes().map_err(|error| error.to_string());
-    Some(bytes.and_then(|bytes| Lock::parse(&bytes, limits).map_err(|fault| fault.message)))
 }
 
 /// Writes the images and the digests that they are pinned to.

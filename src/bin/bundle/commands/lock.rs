@@ -11,7 +11,7 @@ use manifest_bundle::images::{self, ContainerImage, Grade, LOCK, Lock, Pin};
 use manifest_bundle::limits::Ceiling;
 use manifest_bundle::ops::lock::{self, Digests};
 use manifest_bundle::reference::{Location, Reference};
-use manifest_bundle::{Error, Result};
+use manifest_bundle::{Error, Kind, Result};
 use serde_json::{Value, json};
 
 use super::images::{unnamed, unnamed_values, without_image};
@@ -143,32 +143,19 @@ fn no_lock(args: &Args, files: &SourceFiles) -> Error {
 ///
 /// It cannot be read as one: it is not written over, because somebody may have made it by hand.
 fn former(files: &SourceFiles, settings: &Settings) -> Result<Option<Lock>> {
-    let Some((path, content)) = files.files.iter().find(|(path, _)| path.as_str() == LOCK) else {
-        return Ok(None);
-    };
-    let max = settings.limits[Ceiling::Yaml];
-    if content.len() > max {
-        return Err(Error::limit(Ceiling::Yaml, max, content.len()).at(LOCK));
-    }
-    let bytes = content
-        .to_bytes()
-        .map_err(|error| Error::io("cannot read", Path::new(path.as_str()), error))?;
-    let lock = Lock::parse(&bytes, &settings.limits).map_err(|fault| {
-        let place = files.place_of(LOCK);
-        Error::invalid(format!(
-            "{}:{}: {}",
-            shown(&place),
-            fault.line,
-            fault.message
-        ))
-        .file(place)
-        .line(fault.line)
-        .hint(format!(
-            "remove `{}` and run `bundle lock` again",
-            shown(&files.place_of(LOCK))
-        ))
+    let place = files.place_of(LOCK);
+    let read = Lock::among(&files.files, &settings.limits).map_err(|error| match error.kind() {
+        Kind::Limit => error.at(&place).file(&place),
+        _ => error,
     })?;
-    Ok(Some(lock))
+    let lock = read.transpose().map_err(|fault| {
+        let at = shown(&place);
+        Error::invalid(format!("{at}:{}: {}", fault.line, fault.message))
+            .file(&place)
+            .line(fault.line)
+            .hint(format!("remove `{at}` and run `bundle lock` again"))
+    })?;
+    Ok(lock)
 }
 
 /// Refuses flags that would show one registry's secrets, or another's weakness, to all of them.
@@ -358,9 +345,8 @@ fn write(
     };
     let is_same = files
         .files
-        .iter()
-        .find(|(path, _)| path.as_str() == LOCK)
-        .map(|(_, content)| content.to_bytes())
+        .get(LOCK)
+        .map(Content::to_bytes)
         .is_some_and(|content| content.is_ok_and(|content| *content == *bytes));
     let changed = match &file {
         Some(_) if args.output.is_none() && is_same => false,

@@ -55,8 +55,8 @@ pub(super) fn show(
         ..Options::default()
     };
     let report = pack::check(&source, &identity, args.olm, limits, &options)?;
-    let file = source.files.iter().find(|(path, _)| path.as_str() == FILE);
-    let bytes = file.and_then(|(_, content)| content.to_bytes().ok());
+    let file = source.files.get(FILE);
+    let bytes = file.and_then(|content| content.to_bytes().ok());
     // Metadata that cannot be read says nothing.
     let said = match report.metadata {
         Some(metadata) => metadata.annotations,
