@@ -57,7 +57,8 @@ pub struct Options {
     pub needs_metadata: bool,
     /// What the files are taken for when their metadata does not say it.
     pub mediatype: Mediatype,
-    /// For a source: what comes to its metadata when it is packed, and counts as if it stood there.
+    /// For a source: what comes to its metadata when it is packed, and counts as if it stood there. So does the highest
+    /// version of the operator that an object asks for, where nothing says one.
     pub additions: Option<Annotations>,
     /// The version of the cluster that the objects are meant for, if it is known.
     pub kubernetes_version: Option<KubernetesVersion>,
@@ -108,19 +109,23 @@ impl Report {
 /// Only when a content cannot be read; whatever is wrong with the files is a finding.
 pub fn validate(files: &Files, limits: &Limits, options: &Options) -> Result<Report> {
     let mut findings = Vec::new();
-    let context = Context::new(files, limits, options, &mut findings)?;
+    let mut context = Context::new(files, limits, options, &mut findings)?;
+    let checked = files::check_all(&context, options)?;
+    let minimums = checked.iter().filter_map(|file| file.minimum.clone());
+    let min_operator_version = versions::highest(minimums);
+    if let Some(minimum) = &min_operator_version {
+        context.take_up(&minimum.version, options, &mut findings)?;
+    }
     for check in CHECKS {
         if let Run::Layout(run) = check.run {
             run(&context, &mut findings);
         }
     }
     let mut objects = Vec::new();
-    let mut minimums = Vec::new();
     let mut links = Links::default();
-    for file in files::check_all(&context, options)? {
+    for file in checked {
         findings.extend(file.findings);
         objects.extend(file.objects);
-        minimums.extend(file.minimum);
         links.append(file.links);
     }
     if context.has_too_many_objects() {
@@ -131,7 +136,7 @@ pub fn validate(files: &Files, limits: &Limits, options: &Options) -> Result<Rep
         has_errors: finding::has_errors(&findings),
         objects: &objects,
         links,
-        min_operator_version: versions::highest(minimums),
+        min_operator_version,
     };
     for check in CHECKS {
         match check.run {

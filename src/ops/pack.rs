@@ -190,26 +190,19 @@ fn check_for(
     limits: &Limits,
     options: &validate::Options,
 ) -> Result<Report> {
-    let files = &source.files;
-    let file = metadata_file(files)?;
-    let mut options = validate::Options {
-        needs_metadata: true,
-        ..options.clone()
-    };
-    let highest = match &identity.min_operator_version {
-        None if asks_for_operator(files)? => validate::validate(files, limits, &options)?
-            .min_operator_version
-            .map(|minimum| minimum.version),
-        _ => None,
-    };
-    let fill = |file| metadata::fill(file, identity, highest.as_ref(), &olm.additions, limits);
+    let file = metadata_file(&source.files)?;
+    let fill = |file| metadata::fill(file, identity, None, &olm.additions, limits);
     let filled = match fill(file.as_deref()) {
         Ok(filled) => filled,
         // That the file cannot be read is found once more, with everything else.
         Err(error) if error.kind() == Kind::Invalid => fill(None)?,
         Err(error) => return Err(error),
     };
-    options.additions = Some(filled.added);
+    let options = validate::Options {
+        needs_metadata: true,
+        additions: Some(filled.added),
+        ..options.clone()
+    };
     let mut report = check_with(source, limits, &options)?;
     let mut findings = olm.findings.clone();
     source.origins.locate(&mut findings);
@@ -254,26 +247,9 @@ pub fn check_with(source: &Source, limits: &Limits, options: &validate::Options)
 
 /// Returns the bytes of the source's metadata file, if it has one.
 fn metadata_file(files: &Files) -> Result<Option<bytes::Bytes>> {
-    let found = files
-        .iter()
-        .find(|(path, _)| path.as_str() == metadata::FILE);
+    let found = files.get(metadata::FILE);
     found
-        .map(|(_, content)| content.to_bytes())
+        .map(Content::to_bytes)
         .transpose()
         .map_err(|error| Error::io("cannot read", Path::new(metadata::FILE), error))
-}
-
-/// Tells whether an object may ask for a version of its operator; a cheap look, so that files are parsed once if none does.
-fn asks_for_operator(files: &Files) -> Result<bool> {
-    for (path, content) in files {
-        let bytes = content
-            .to_bytes()
-            .map_err(|error| Error::io("cannot read", Path::new(path.as_str()), error))?;
-        if std::str::from_utf8(&bytes)
-            .is_ok_and(|text| text.contains(metadata::KDP_MIN_OPERATOR_VERSION))
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -11,7 +11,7 @@ use crate::limits::{Ceiling, Limits};
 use crate::metadata::{Mediatype, Metadata, key};
 use crate::oci::Annotations;
 use crate::path::BundlePath;
-use crate::version::KubernetesVersion;
+use crate::version::{KubernetesVersion, Version};
 
 use super::{Options, metadata};
 
@@ -43,7 +43,8 @@ impl<'a> Context<'a> {
         options: &Options,
         findings: &mut Vec<Finding>,
     ) -> Result<Self> {
-        let read = metadata::read(files, limits, options, findings)?;
+        let additions = options.additions.as_ref();
+        let read = metadata::read(files, limits, options, additions, findings)?;
         Ok(Self {
             files,
             limits,
@@ -55,6 +56,29 @@ impl<'a> Context<'a> {
             objects: AtomicU64::new(0),
             lines: read.lines,
         })
+    }
+
+    /// Reads the metadata of a source again, with the version of the operator that its objects ask for, where nothing says
+    /// one: packing puts it there. `findings` are what was wrong with the metadata, and are what is wrong now.
+    pub(super) fn take_up(
+        &mut self,
+        highest: &Version,
+        options: &Options,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        const KEY: &str = key::MIN_OPERATOR_VERSION;
+        let Some(additions) = &options.additions else {
+            return Ok(());
+        };
+        if additions.contains_key(KEY) || self.annotations.contains_key(KEY) {
+            return Ok(());
+        }
+        let mut additions = additions.clone();
+        additions.insert(KEY.to_owned(), highest.to_string());
+        findings.clear();
+        let read = metadata::read(self.files, self.limits, options, Some(&additions), findings)?;
+        (self.metadata, self.annotations) = (read.metadata, read.annotations);
+        Ok(())
     }
 
     /// Returns the files below `manifests/`, with the rest of their paths.
@@ -100,13 +124,6 @@ impl<'a> Context<'a> {
     pub(super) fn is_kustomize(&self) -> bool {
         self.mediatype == Some(Mediatype::Kustomize)
     }
-}
-
-/// Tells whether a file holds YAML or JSON, by its name.
-pub(super) fn is_manifest_name(name: &str) -> bool {
-    ["yaml", "yml", "json"]
-        .iter()
-        .any(|extension| has_extension(name, extension))
 }
 
 /// Tells whether a name ends in an extension, written in lower case as consumers want it, behind something.

@@ -31,18 +31,18 @@ pub(super) fn read(
     files: &Files,
     limits: &Limits,
     options: &Options,
+    additions: Option<&Annotations>,
     findings: &mut Vec<Finding>,
 ) -> Result<Read> {
     let none = Annotations::new();
-    let additions = options.additions.as_ref().unwrap_or(&none);
+    let additions = additions.unwrap_or(&none);
     let is_named = additions.contains_key(key::PACKAGE) || additions.contains_key(key::VERSION);
     let assumed = Read {
         mediatype: mediatype(additions, options),
         has_placeholders: additions.contains_key(key::PLACEHOLDERS),
         ..Read::default()
     };
-    let file = files.iter().find(|(path, _)| path.as_str() == FILE);
-    let Some((_, content)) = file else {
+    let Some(content) = files.get(FILE) else {
         if options.needs_metadata && is_named {
             return Ok(meaning(
                 additions.clone(),

@@ -1,6 +1,12 @@
 //! What a user writes and hands over as a source: `validate` and `pack` must see the same thing in it.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use manifest_bundle::content::Spool;
+use manifest_bundle::ops::pack::{PackRequest, pack};
+use manifest_bundle::progress::Progress;
 
 use crate::support::{Sandbox, bare_dir, bundle_dir};
 
@@ -364,4 +370,35 @@ fn a_hint_about_a_file_that_is_not_carried_names_flags_that_leave_it_out() {
         assert!(said.contains("`--exclude PATTERN`"), "{ran}");
         sandbox.run([call, &["--exclude", "id_rsa"]].concat()).ok();
     }
+}
+
+#[test]
+fn what_objects_ask_of_their_operator_is_taken_up_and_each_file_is_checked_once() {
+    let sandbox = Sandbox::new();
+    for n in 0..3 {
+        let object = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c{n}\n  annotations:\n    \
+            addons.k8s.io/min-operator-version: 1.{n}.0\n"
+        );
+        sandbox.write(format!("in/{n}.yaml"), object);
+    }
+    let ends = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&ends);
+    let mut request = PackRequest {
+        progress: Progress::new(move |done, all| {
+            if done == all {
+                seen.fetch_add(1, Ordering::Relaxed);
+            }
+        }),
+        ..PackRequest::default()
+    };
+    request.identity.package = Some("demo".parse().unwrap());
+    request.identity.version = Some("1.0.0".parse().unwrap());
+    request.identity.operator_id = Some("op".parse().unwrap());
+    let mut spool = Spool::new(sandbox.tmp());
+    let packed = pack(&sandbox.path("in"), &request, &mut spool).unwrap();
+    let minimum = packed.bundle.metadata.min_operator_version.unwrap();
+    assert_eq!(minimum.to_string(), "1.2.0");
+    assert_eq!(packed.findings, []);
+    assert_eq!(ends.load(Ordering::Relaxed), 1);
 }
