@@ -352,3 +352,14 @@ fn pack_makes_no_image_that_has_more_annotations_than_a_reader_takes() {
         .assert_code(11)
         .assert_stderr_has(words);
 }
+
+#[test]
+fn a_date_to_wait_for_counts_from_now_where_the_answer_has_no_date() {
+    let (sandbox, registry, there) = setting();
+    let far = "Fri, 31 Dec 9999 23:59:59 GMT";
+    let busy = Response::new(503).header("retry-after", far);
+    registry.rule(on("GET", "/tags/"), Act::Respond(busy));
+    // It is too long to wait for, and nothing is asked before it.
+    sandbox.run(["list", &there]).assert_code(5);
+    assert_eq!(count(&registry.log(), "GET", "/tags/"), 1);
+}

@@ -5,6 +5,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::time::SystemTime;
 
 use manifest_bundle::credential::{Credential, Credentials, Secret};
 use manifest_bundle::docker_config::{self, Notice, Sources, Tell};
@@ -12,7 +13,7 @@ use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::ops::open::Reach;
 use manifest_bundle::reference::{self, Location};
 use manifest_bundle::store::registry::{
-    self, AccessSettings, ClientCertificate, Event, Events, Proxies,
+    self, AccessSettings, ClientCertificate, Event, Events, Proxies, Time,
 };
 use manifest_bundle::{Error, Result};
 
@@ -123,6 +124,7 @@ impl Settings {
             proxies: proxies(),
             auth_realms: flags.auth_realm.clone(),
             events: self.events(),
+            time: Time::default().with_wall(SystemTime::now),
             limits: self.limits.clone(),
             ..AccessSettings::default()
         })?;
