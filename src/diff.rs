@@ -5,6 +5,7 @@
 
 mod bindings;
 mod breaking;
+mod budget;
 mod crds;
 mod fields;
 mod files;
@@ -18,10 +19,11 @@ mod pairs;
 mod path;
 mod value;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::bundle::Files;
 use crate::crd::is_crd;
+use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 use crate::limits::Limits;
@@ -33,6 +35,7 @@ use crate::path::BundlePath;
 
 pub use bindings::{Bindings, Given};
 pub use breaking::{Breaking, RULES, Rule};
+pub use budget::LineBudget;
 pub use crds::{CrdVersion, CrdVersions};
 pub use fields::{Field, FieldChange};
 pub use files::{FileChange, Hunk, Line, files, texts};
@@ -41,6 +44,7 @@ pub use images::NamedImage;
 pub use mask::HIDDEN;
 pub use path::{FieldPath, Step};
 
+use budget::Budget;
 use index::{Index, Item};
 use load::{Found, Loader};
 use mask::Sources;
@@ -169,8 +173,14 @@ pub fn diff(old: &Side<'_>, new: &Side<'_>, limits: &Limits) -> Result<Diff> {
         Sources::of(new.files, limits)?,
     ];
     let mut loaders = [Loader::new(old, limits), Loader::new(new, limits)];
+    let mut budget = Budget::default();
     for pair in pairs::pairs(a, b) {
-        compare(pair, &mut loaders, &sources, &mut diff)?;
+        compare(pair, &mut loaders, &sources, &mut budget, &mut diff)?;
+    }
+    if budget.more_fields > 0 {
+        let message = format!("{} more fields differ than are listed", budget.more_fields);
+        diff.notes
+            .push(Finding::note("diff-too-many-fields", message));
     }
     // Where nothing differs, neither do the images, which are looked for in every text.
     if !diff.changes.is_empty() {
@@ -191,8 +201,9 @@ fn unreadable(
     notes: &mut Vec<Finding>,
 ) -> Result<()> {
     for ((one, other), side) in [(old, new), (new, old)].into_iter().zip(sides) {
+        let known: HashSet<&Digest> = other.fault_digests().collect();
         for (finding, digest) in &one.faults {
-            if !other.fault_digests().any(|known| known == digest) {
+            if !known.contains(digest) {
                 let finding = side.locate(finding.clone());
                 return Err(
                     Error::of_findings(vec![finding]).hint("`--files` compares files as they are")
@@ -269,6 +280,7 @@ fn compare(
     [old, new]: [Option<&Item>; 2],
     [old_loader, new_loader]: &mut [Loader<'_>; 2],
     sources: &[Sources; 2],
+    budget: &mut Budget,
     diff: &mut Diff,
 ) -> Result<()> {
     let Some(subject) = old.or(new).map(|item| item.subject.clone()) else {
@@ -297,6 +309,7 @@ fn compare(
         .map(|item| new_loader.load(item))
         .transpose()?
         .flatten();
+    let more_before = budget.more_fields;
     let lines = |found: &Option<Found>| found.as_ref().map_or(0, |found| found.lines_before);
     let (old_before, new_before) = (lines(&old), lines(&new));
     let is_both = old.is_some() && new.is_some();
@@ -311,9 +324,9 @@ fn compare(
                 ..
             }),
         ) => {
-            change.fields = fields::of_objects(a, b);
-            change.breaking = breaking::of_change(a, b);
-            summaries(Some(a), Some(b), &change, diff);
+            change.fields = fields::of_objects(a, b, budget);
+            change.breaking = breaking::of_change(a, b, budget);
+            summaries(Some(a), Some(b), &change, budget, diff);
         }
         (
             Some(Found {
@@ -325,7 +338,7 @@ fn compare(
                 ..
             }),
         ) => {
-            change.fields = fields::of_documents(&a.node, &b.node, hides_all);
+            change.fields = fields::of_documents(&a.node, &b.node, hides_all, budget);
         }
         (
             Some(Found {
@@ -333,14 +346,14 @@ fn compare(
                 ..
             }),
             None,
-        ) => summaries(Some(a), None, &change, diff),
+        ) => summaries(Some(a), None, &change, budget, diff),
         (
             None,
             Some(Found {
                 entry: Entry::Object(b),
                 ..
             }),
-        ) => summaries(None, Some(b), &change, diff),
+        ) => summaries(None, Some(b), &change, budget, diff),
         _ => {}
     }
     if let (Subject::Object(id), None) = (&change.subject, &change.new) {
@@ -361,7 +374,8 @@ fn compare(
         shift(&mut breaking.line, new_before);
     }
     // What was read differs; what it says may be the same, in other units.
-    let is_same = is_both && change.fields.is_empty() && change.breaking.is_empty();
+    let is_all = budget.more_fields == more_before;
+    let is_same = is_both && is_all && change.fields.is_empty() && change.breaking.is_empty();
     if !is_same {
         diff.changes.push(change);
     }
@@ -382,7 +396,13 @@ fn has_summary(item: &Item) -> bool {
 }
 
 /// Adds what is said of some kinds by itself.
-fn summaries(old: Option<&Object>, new: Option<&Object>, change: &Change, diff: &mut Diff) {
+fn summaries(
+    old: Option<&Object>,
+    new: Option<&Object>,
+    change: &Change,
+    budget: &mut Budget,
+    diff: &mut Diff,
+) {
     let Some(id) = old.or(new).map(|object| &object.id) else {
         return;
     };
@@ -391,7 +411,8 @@ fn summaries(old: Option<&Object>, new: Option<&Object>, change: &Change, diff: 
         diff.crds.extend(crds::compare(old, new, &places));
     }
     if grants::is_role(id) {
-        diff.grants.extend(grants::compare(old, new, &places));
+        diff.grants
+            .extend(grants::compare(old, new, &places, &mut budget.grants));
     }
     if bindings::is_binding(id) {
         diff.bindings.extend(bindings::compare(old, new, &places));

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod crd;
+mod found;
 mod immutable;
 mod known_values;
 pub(super) mod removal;
@@ -9,8 +10,10 @@ mod schema;
 
 use crate::objects::Object;
 
+use super::budget::Budget;
 use super::path::FieldPath;
 use crate::crd::is_crd;
+use found::Found;
 
 /// A change that may break somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,11 +74,11 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// Returns why a change of an object may break somebody.
-pub(super) fn of_change(old: &Object, new: &Object) -> Vec<Breaking> {
-    let mut found = Vec::new();
+pub(super) fn of_change(old: &Object, new: &Object, budget: &mut Budget) -> Vec<Breaking> {
+    let mut found = Found::new(budget);
     if is_crd(&new.id) {
         crd::compare(old, new, &mut found);
     }
     immutable::compare(old, new, &mut found);
-    found
+    found.finish()
 }

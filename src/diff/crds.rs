@@ -6,7 +6,7 @@ use crate::objects::Object;
 use super::Place;
 
 /// What a definition says of one version.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CrdVersion {
     /// The version, such as `v1beta1`.
     pub name: String,

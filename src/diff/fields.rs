@@ -6,6 +6,7 @@ use crate::objects::Object;
 use crate::quantity::Quantity;
 use crate::yaml::{Node, Value};
 
+use super::budget::{Budget, LineBudget};
 use super::lists::{self, Pair};
 use super::mask::Mask;
 use super::path::{FieldPath, Step};
@@ -44,8 +45,8 @@ pub struct Field {
 }
 
 /// Compares two objects that are the same object.
-pub(super) fn of_objects(old: &Object, new: &Object) -> Vec<Field> {
-    let mut walk = Walk::new(Mask::of(Some(&new.id.kind)));
+pub(super) fn of_objects(old: &Object, new: &Object, budget: &mut Budget) -> Vec<Field> {
+    let mut walk = Walk::new(Mask::of(Some(&new.id.kind)), budget);
     walk.is_limit_range = new.id.group.is_empty() && new.id.kind == "LimitRange";
     let versions = (old.api_version(), new.api_version());
     if versions.0 != versions.1 {
@@ -65,7 +66,12 @@ pub(super) fn of_objects(old: &Object, new: &Object) -> Vec<Field> {
 }
 
 /// Compares two documents that are no objects; `hides_all` says that a Secret is made from them.
-pub(super) fn of_documents(old: &Node, new: &Node, hides_all: bool) -> Vec<Field> {
+pub(super) fn of_documents(
+    old: &Node,
+    new: &Node,
+    hides_all: bool,
+    budget: &mut Budget,
+) -> Vec<Field> {
     let kind = |node: &Node| Mask::of(node.get("kind").and_then(Node::as_str));
     // If one of them is a Secret, both are treated as one.
     let mask = match kind(old) {
@@ -73,14 +79,18 @@ pub(super) fn of_documents(old: &Node, new: &Node, hides_all: bool) -> Vec<Field
         Mask::Open => kind(new),
         mask => mask,
     };
-    let mut walk = Walk::new(mask);
+    let mut walk = Walk::new(mask, budget);
     walk.values(old, new);
     walk.fields
 }
 
 /// Tells whether two values of one field differ in nothing but how quantities are written.
 pub(super) fn are_alike(path: &[&str], old: &Node, new: &Node) -> bool {
-    let mut walk = Walk::new(Mask::Open);
+    let mut budget = Budget {
+        lines: LineBudget::of(0),
+        ..Budget::default()
+    };
+    let mut walk = Walk::new(Mask::Open, &mut budget);
     walk.path = path
         .iter()
         .map(|key| Step::Key((*key).to_owned()))
@@ -90,17 +100,22 @@ pub(super) fn are_alike(path: &[&str], old: &Node, new: &Node) -> bool {
 }
 
 /// A walk over two values. The depth of a document bounds it.
-struct Walk {
+struct Walk<'b> {
+    budget: &'b mut Budget,
     path: Vec<Step>,
+    /// What a copy of the path takes.
+    size: usize,
     masks: Vec<Mask>,
     fields: Vec<Field>,
     is_limit_range: bool,
 }
 
-impl Walk {
-    fn new(mask: Mask) -> Self {
+impl<'b> Walk<'b> {
+    fn new(mask: Mask, budget: &'b mut Budget) -> Self {
         Self {
+            budget,
             path: Vec::new(),
+            size: 0,
             masks: vec![mask],
             fields: Vec::new(),
             is_limit_range: false,
@@ -169,7 +184,7 @@ impl Walk {
         for (key, [old, new]) in pairs {
             if !skipped(key) {
                 self.masks.push(self.mask().below(key));
-                self.step(Step::Key(key.to_owned()), old, new);
+                self.step(Step::of_key(key), old, new);
                 self.masks.pop();
             }
         }
@@ -182,10 +197,10 @@ impl Walk {
         });
         // What tells items apart would be shown.
         let compared = match self.mask() {
-            Mask::Hidden => lists::Compared::by_place(a, b),
-            _ => lists::compare(name.unwrap_or_default(), a, b),
+            Mask::Hidden => lists::Compared::by_place(a, b, &mut self.budget.lines),
+            _ => lists::compare(name.unwrap_or_default(), a, b, &mut self.budget.lines),
         };
-        if compared.is_reordered {
+        if compared.is_reordered && self.has_room() {
             let label = |nodes: &[Node]| -> Vec<Json> {
                 let items = nodes.iter();
                 items
@@ -204,11 +219,13 @@ impl Walk {
             });
         }
         for Pair { step, old, new } in compared.pairs {
-            self.step(step, old, new);
+            self.step(step.shortened(), old, new);
         }
     }
 
     fn step(&mut self, step: Step, old: Option<&Node>, new: Option<&Node>) {
+        let size = step.size();
+        self.size = self.size.saturating_add(size);
         self.path.push(step);
         match (old, new) {
             (Some(a), Some(b)) => self.values(a, b),
@@ -217,9 +234,22 @@ impl Walk {
             (None, None) => {}
         }
         self.path.pop();
+        self.size = self.size.saturating_sub(size);
+    }
+
+    /// Makes room for one more field, or counts it.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.budget.fields.take(self.size);
+        if !has_room {
+            self.budget.more_fields = self.budget.more_fields.saturating_add(1);
+        }
+        has_room
     }
 
     fn note(&mut self, change: FieldChange, old: Option<&Node>, new: Option<&Node>) {
+        if !self.has_room() {
+            return;
+        }
         let mask = self.mask();
         let json = |node: Option<&Node>| node.map_or(Json::Null, |node| mask.json(node));
         let line = |node: Option<&Node>| node.map_or(0, |node| node.line);

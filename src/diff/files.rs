@@ -3,6 +3,7 @@
 //! Lines of a document that holds a Secret are not shown.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use bytes::Bytes;
 use imara_diff::{Algorithm, Diff, InternedInput};
@@ -13,14 +14,12 @@ use crate::error::{Error, Result};
 use crate::limits::{Ceiling, Limits};
 use crate::path::BundlePath;
 
+use super::budget::{LineBudget, differing};
 use super::index::{bytes_of, cannot_read};
 use super::mask::{self, Sources};
 
 /// Lines around a difference that are shown.
 const CONTEXT: u32 = 3;
-
-/// How many lines two texts may have together to be compared line by line: where they have few different ones, the time grows with the square.
-const LONG: usize = 50_000;
 
 /// A file that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +67,7 @@ pub fn files(old: &Files, new: &Files, limits: &Limits) -> Result<Vec<FileChange
         added.entry(digest).or_default().push(path);
     }
     let sources = [Sources::of(old, limits)?, Sources::of(new, limits)?];
+    let mut budget = LineBudget::default();
     let mut changes = Vec::new();
     for (path, digest) in &a {
         let mut change = FileChange {
@@ -78,7 +78,11 @@ pub fn files(old: &Files, new: &Files, limits: &Limits) -> Result<Vec<FileChange
         };
         match b.get(path) {
             Some(other) if other == digest => continue,
-            Some(_) => lines(path, [old, new], &sources, limits, &mut change)?,
+            Some(_) => {
+                let hunks = hunks(path, [old, new], &sources, limits, &mut budget)?;
+                change.is_binary = hunks.is_none();
+                change.hunks = hunks.unwrap_or_default();
+            }
             None => change.new = added.get_mut(digest).and_then(Vec::pop).cloned(),
         }
         changes.push(change);
@@ -118,42 +122,44 @@ fn digests<'f>(files: &'f Files, limits: &Limits) -> Result<BTreeMap<&'f BundleP
     Ok(digests)
 }
 
-/// Finds the lines that differ in two states of a file.
-fn lines(
+/// Finds the lines that differ in two states of a file; none of a file that is no text.
+fn hunks(
     path: &BundlePath,
     [old, new]: [&Files; 2],
     [a, b]: &[Sources; 2],
     limits: &Limits,
-    change: &mut FileChange,
-) -> Result<()> {
+    budget: &mut LineBudget,
+) -> Result<Option<Vec<Hunk>>> {
     let read = |files: &Files| -> Result<Bytes> {
         let content = files.get(path);
         content.map_or_else(|| Ok(Bytes::new()), |content| bytes_of(path, content))
     };
     let (old, new) = (read(old)?, read(new)?);
     let (Ok(before), Ok(after)) = (str::from_utf8(&old), str::from_utf8(&new)) else {
-        change.is_binary = true;
-        return Ok(());
+        return Ok(None);
     };
     if before.contains('\0') || after.contains('\0') {
-        change.is_binary = true;
-        return Ok(());
+        return Ok(None);
     }
     let secret = [
         mask::secret_lines(path, &old, a, limits),
         mask::secret_lines(path, &new, b, limits),
     ];
-    change.hunks = hunks_shown(before, after, &secret);
-    Ok(())
+    Ok(Some(hunks_shown(before, after, &secret, budget)))
 }
 
 /// Compares two texts line by line; the lines around what differs are there too, up to three on each side.
-pub fn texts(old: &str, new: &str) -> Vec<Hunk> {
-    hunks_shown(old, new, &[BTreeSet::new(), BTreeSet::new()])
+pub fn texts(old: &str, new: &str, budget: &mut LineBudget) -> Vec<Hunk> {
+    hunks_shown(old, new, &[BTreeSet::new(), BTreeSet::new()], budget)
 }
 
 /// Returns the lines that differ and those around them; differences that are near to each other are together.
-fn hunks_shown(before: &str, after: &str, secret: &[BTreeSet<u32>; 2]) -> Vec<Hunk> {
+fn hunks_shown(
+    before: &str,
+    after: &str,
+    secret: &[BTreeSet<u32>; 2],
+    budget: &mut LineBudget,
+) -> Vec<Hunk> {
     let (before, after): (Vec<&str>, Vec<&str>) = (
         before.split_inclusive('\n').collect(),
         after.split_inclusive('\n').collect(),
@@ -166,7 +172,7 @@ fn hunks_shown(before: &str, after: &str, secret: &[BTreeSet<u32>; 2]) -> Vec<Hu
     let mut hunks: Vec<Hunk> = Vec::new();
     let mut last: Option<imara_diff::Hunk> = None;
     let mut group: Vec<imara_diff::Hunk> = Vec::new();
-    for hunk in hunks_of(&before, &after) {
+    for hunk in hunks_of(&before, &after, budget) {
         let is_near = last
             .as_ref()
             .is_none_or(|last| hunk.before.start.saturating_sub(last.before.end) <= 2 * CONTEXT);
@@ -181,9 +187,10 @@ fn hunks_shown(before: &str, after: &str, secret: &[BTreeSet<u32>; 2]) -> Vec<Hu
     hunks
 }
 
-/// Returns where two texts differ; of long ones, all that is between what they begin and end with in common.
-fn hunks_of(before: &[&str], after: &[&str]) -> Vec<imara_diff::Hunk> {
-    if before.len().saturating_add(after.len()) <= LONG {
+/// Returns where two texts differ; over the budget, all that is between what they begin and end with in common.
+fn hunks_of(before: &[&str], after: &[&str], budget: &mut LineBudget) -> Vec<imara_diff::Hunk> {
+    let [old_range, new_range] = differing(before, after);
+    if budget.affords(old_range.len(), new_range.len()) {
         let mut input = InternedInput::default();
         input.update_before(before.iter().copied());
         input.update_after(after.iter().copied());
@@ -191,18 +198,11 @@ fn hunks_of(before: &[&str], after: &[&str]) -> Vec<imara_diff::Hunk> {
         diff.postprocess_lines(&input);
         return diff.hunks().collect();
     }
-    let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
-    let lead = before.iter().zip(after).take_while(same).count();
-    let rest = before.len().min(after.len()).saturating_sub(lead);
-    let ends = before.iter().rev().zip(after.iter().rev());
-    let tail = ends.take(rest).take_while(same).count();
-    let range = |lines: &[&str]| {
-        let at = |place| u32::try_from(place).unwrap_or(u32::MAX);
-        at(lead)..at(lines.len().saturating_sub(tail))
-    };
+    let at = |place| u32::try_from(place).unwrap_or(u32::MAX);
+    let range = |range: Range<usize>| at(range.start)..at(range.end);
     vec![imara_diff::Hunk {
-        before: range(before),
-        after: range(after),
+        before: range(old_range),
+        after: range(new_range),
     }]
 }
 

@@ -1,6 +1,7 @@
 //! Which items of two lists belong together: by the fields that tell them apart where there are such, else by what they have in common.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 use serde_json::Value as Json;
@@ -8,6 +9,7 @@ use serde_json::Value as Json;
 use crate::digest::Digest;
 use crate::yaml::{Node, Value};
 
+use super::budget::{LineBudget, differing};
 use super::mask::Mask;
 use super::path::Step;
 use super::value::digest;
@@ -81,9 +83,9 @@ pub(super) struct Compared<'n> {
 
 impl<'n> Compared<'n> {
     /// Compares lists by their contents alone.
-    pub(super) fn by_place(old: &'n [Node], new: &'n [Node]) -> Self {
+    pub(super) fn by_place(old: &'n [Node], new: &'n [Node], budget: &mut LineBudget) -> Self {
         Self {
-            pairs: by_content(old, new),
+            pairs: by_content(old, new, budget),
             is_reordered: false,
             fields: None,
         }
@@ -100,7 +102,12 @@ impl<'n> Compared<'n> {
 }
 
 /// Compares the lists of a name.
-pub(super) fn compare<'n>(name: &str, old: &'n [Node], new: &'n [Node]) -> Compared<'n> {
+pub(super) fn compare<'n>(
+    name: &str,
+    old: &'n [Node],
+    new: &'n [Node],
+    budget: &mut LineBudget,
+) -> Compared<'n> {
     let rows = KEYS
         .iter()
         .filter(|(list, _)| *list == name || list.is_empty());
@@ -112,7 +119,7 @@ pub(super) fn compare<'n>(name: &str, old: &'n [Node], new: &'n [Node]) -> Compa
     if SETS.contains(&name) && is_words(old) && is_words(new) {
         return as_sets(old, new);
     }
-    Compared::by_place(old, new)
+    Compared::by_place(old, new, budget)
 }
 
 type Key = Vec<(String, String)>;
@@ -245,8 +252,9 @@ fn as_sets<'n>(old: &'n [Node], new: &'n [Node]) -> Compared<'n> {
     }
 }
 
-/// Pairs what is the same in both lists and in the same order; what is between them is paired one by one.
-fn by_content<'n>(old: &'n [Node], new: &'n [Node]) -> Vec<Pair<'n>> {
+/// Pairs what is the same in both lists and in the same order; what is between them is paired one by one. Where that is too much
+/// work, only what the lists begin and end with counts as the same.
+fn by_content<'n>(old: &'n [Node], new: &'n [Node], budget: &mut LineBudget) -> Vec<Pair<'n>> {
     let names = |items: &[Node]| -> Vec<Vec<u8>> {
         items
             .iter()
@@ -254,22 +262,10 @@ fn by_content<'n>(old: &'n [Node], new: &'n [Node]) -> Vec<Pair<'n>> {
             .collect()
     };
     let (a, b) = (names(old), names(new));
-    // Of several ways to see it, both directions must take the same one.
-    let is_turned = b < a;
-    let mut input = InternedInput::default();
-    let (before, after) = if is_turned { (&b, &a) } else { (&a, &b) };
-    input.update_before(before.iter().map(Vec::as_slice));
-    input.update_after(after.iter().map(Vec::as_slice));
-    let diff = Diff::compute(Algorithm::Myers, &input);
     let mut pairs = Vec::new();
-    for hunk in diff.hunks() {
-        let (mut old_range, mut new_range) = if is_turned {
-            (hunk.after, hunk.before)
-        } else {
-            (hunk.before, hunk.after)
-        };
+    let mut one_by_one = |mut old_range: Range<usize>, mut new_range: Range<usize>| {
         loop {
-            let (i, j) = (old_range.next().map(place), new_range.next().map(place));
+            let (i, j) = (old_range.next(), new_range.next());
             if i.is_none() && j.is_none() {
                 break;
             }
@@ -278,6 +274,27 @@ fn by_content<'n>(old: &'n [Node], new: &'n [Node]) -> Vec<Pair<'n>> {
                 old: i.and_then(|i| old.get(i)),
                 new: j.and_then(|j| new.get(j)),
             });
+        }
+    };
+    let [old_range, new_range] = differing(&a, &b);
+    if !budget.affords(old_range.len(), new_range.len()) {
+        one_by_one(old_range, new_range);
+        return pairs;
+    }
+    // Of several ways to see it, both directions must take the same one.
+    let is_turned = b < a;
+    let mut input = InternedInput::default();
+    let (before, after) = if is_turned { (&b, &a) } else { (&a, &b) };
+    input.update_before(before.iter().map(Vec::as_slice));
+    input.update_after(after.iter().map(Vec::as_slice));
+    let diff = Diff::compute(Algorithm::Myers, &input);
+    let range = |range: Range<u32>| place(range.start)..place(range.end);
+    for hunk in diff.hunks() {
+        let (before, after) = (range(hunk.before), range(hunk.after));
+        if is_turned {
+            one_by_one(after, before);
+        } else {
+            one_by_one(before, after);
         }
     }
     pairs

@@ -3,6 +3,8 @@
 use super::*;
 use crate::content::Content;
 
+mod work;
+
 /// Compares two files and writes each field on a line.
 fn lines(old: &str, new: &str) -> Vec<String> {
     let found = compared(old, new).unwrap();

@@ -7,7 +7,7 @@ use super::known_values;
 use super::schema::Walk;
 
 /// Compares all bounds of two schemas of one thing.
-pub(super) fn compare(walk: &mut Walk<'_>, old: &Node, new: &Node) {
+pub(super) fn compare(walk: &mut Walk<'_, '_>, old: &Node, new: &Node) {
     if let Some(values) = old.get("enum").and_then(Node::as_sequence) {
         known_values::compare(walk, old, new, values);
     } else {
@@ -27,7 +27,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &Node, new: &Node) {
     }
 }
 
-fn numbers(walk: &mut Walk<'_>, old: &Node, new: &Node) {
+fn numbers(walk: &mut Walk<'_, '_>, old: &Node, new: &Node) {
     for (key, is_upper) in [
         ("maximum", true),
         ("maxLength", true),
@@ -92,7 +92,7 @@ pub(super) fn number(node: Option<&Node>) -> Option<f64> {
     }
 }
 
-fn texts(walk: &mut Walk<'_>, old: &Node, new: &Node) {
+fn texts(walk: &mut Walk<'_, '_>, old: &Node, new: &Node) {
     let text = |node: &Node, key| node.get(key).and_then(Node::as_str).map(str::to_owned);
     let line = |key| new.get(key).map_or(new.line, |node| node.line);
     let (before, after) = (text(old, "pattern"), text(new, "pattern"));

@@ -1,15 +1,18 @@
 //! What changes of a custom resource definition break its users.
 
+use std::collections::HashMap;
+
 use crate::crd::{Version, keeps_unknown_fields, versions};
 use crate::escape::shown;
 use crate::objects::Object;
 use crate::yaml::Node;
 
 use super::super::path::{FieldPath, Step};
+use super::found::{Found, Part};
 use super::{Breaking, schema};
 
 /// Compares two states of a definition.
-pub(super) fn compare(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
+pub(super) fn compare(old: &Object, new: &Object, found: &mut Found<'_>) {
     let text = |object: &Object, path: &[&str]| {
         object
             .node
@@ -46,21 +49,33 @@ pub(super) fn compare(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
         }
     }
     let (old_versions, new_versions) = (versions(old), versions(new));
+    // The first of two of one name counts.
+    let all = new_versions.iter().rev();
+    let by_name: HashMap<&str, &Version<'_>> = all.map(|one| (one.name, one)).collect();
+    let keeps = [keeps_unknown_fields(old), keeps_unknown_fields(new)];
+    let mut known: HashMap<[*const Node; 2], Part> = HashMap::new();
     for before in old_versions.iter().filter(|one| one.served) {
         let name = before.name;
-        let Some(after) = new_versions.iter().find(|one| one.name == name) else {
+        let Some(after) = by_name.get(name) else {
             let message = format!("version `{}` is removed", shown(name));
             found.push(at(name, "crd-version-removed", message, 0));
             continue;
         };
         if after.served {
             subresources(before, after, found);
-            schema::compare(
-                before,
-                after,
-                [keeps_unknown_fields(old), keeps_unknown_fields(new)],
-                found,
-            );
+            schema::compare_versions(before, after, keeps, found);
+            if let (Some(a), Some(b)) = (before.schema, after.schema) {
+                // Versions may share their schema.
+                let pair = [std::ptr::from_ref(a), std::ptr::from_ref(b)];
+                if let Some(part) = known.get(&pair) {
+                    found.repeat(part, &item(name));
+                } else {
+                    let search = |found: &mut Found<'_>| {
+                        schema::compare(name, [a, b], keeps[1], found);
+                    };
+                    known.insert(pair, found.part(search));
+                }
+            }
         } else {
             let message = format!("version `{}` is no longer served", shown(name));
             found.push(at(name, "crd-version-not-served", message, after.line));
@@ -84,7 +99,7 @@ fn stored<'n>(versions: &[Version<'n>]) -> Option<(&'n str, u32)> {
     Some((version.name, version.line))
 }
 
-fn subresources(old: &Version<'_>, new: &Version<'_>, found: &mut Vec<Breaking>) {
+fn subresources(old: &Version<'_>, new: &Version<'_>, found: &mut Found<'_>) {
     for name in ["status", "scale"] {
         if old.has_subresource(name) && !new.has_subresource(name) {
             let message = format!("sub-resource `{name}` is removed");
@@ -109,6 +124,11 @@ pub(super) fn path(version: &str) -> Vec<Step> {
     vec![
         Step::Key("spec".to_owned()),
         Step::Key("versions".to_owned()),
-        Step::Item(vec![("name".to_owned(), version.to_owned())]),
+        item(version),
     ]
+}
+
+/// Returns the step to a version.
+fn item(version: &str) -> Step {
+    Step::Item(vec![("name".to_owned(), version.to_owned())]).shortened()
 }

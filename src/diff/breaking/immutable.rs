@@ -10,6 +10,7 @@ use super::super::fields;
 use super::super::path::{FieldPath, Step};
 use super::super::value::{members, same};
 use super::Breaking;
+use super::found::Found;
 
 /// Fields that do not change, by group and kind.
 #[rustfmt::skip]
@@ -44,7 +45,7 @@ const DEFAULTS: &[(&str, &str, &str)] = &[
 ];
 
 /// Compares two states of an object.
-pub(super) fn compare(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
+pub(super) fn compare(old: &Object, new: &Object, found: &mut Found<'_>) {
     removed_api(old, new, found);
     // An object with a generated name is a new one each time.
     if old.has_generated_name {
@@ -75,7 +76,7 @@ pub(super) fn compare(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
 }
 
 /// Looks whether the object is now of a version that no release serves any more.
-fn removed_api(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
+fn removed_api(old: &Object, new: &Object, found: &mut Found<'_>) {
     let (before, after) = (old.api_version(), new.api_version());
     let gone = removed_apis::removed_api(&after, &new.id.kind).filter(|_| before != after);
     if let Some(gone) = gone {
@@ -91,7 +92,7 @@ fn removed_api(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
     }
 }
 
-fn compare_field(old: &Object, new: &Object, field: &str, found: &mut Vec<Breaking>) {
+fn compare_field(old: &Object, new: &Object, field: &str, found: &mut Found<'_>) {
     let path: Vec<&str> = field.split('.').collect();
     let (before, after) = (old.node.at(&path), new.node.at(&path));
     let default = DEFAULTS
@@ -150,7 +151,7 @@ fn text<'n>(object: &'n Object, path: &[&str]) -> Option<&'n str> {
 }
 
 /// A service keeps the address that it has; leaving it out keeps it as well.
-fn service(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
+fn service(old: &Object, new: &Object, found: &mut Found<'_>) {
     let is_name = |object| text(object, &["spec", "type"]) == Some("ExternalName");
     if is_name(old) || is_name(new) {
         return;
@@ -183,7 +184,7 @@ fn service(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
 }
 
 /// A claim may grow, not shrink.
-fn smaller_claim(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
+fn smaller_claim(old: &Object, new: &Object, found: &mut Found<'_>) {
     let path = ["spec", "resources", "requests", "storage"];
     let (before, after) = (old.node.at(&path), new.node.at(&path));
     let size = |node: Option<&Node>| node.and_then(Quantity::of);
@@ -202,7 +203,7 @@ fn smaller_claim(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
 }
 
 /// A ConfigMap or Secret may say that it does not change.
-fn content(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
+fn content(old: &Object, new: &Object, found: &mut Found<'_>) {
     if !old.node.has_true("immutable") {
         return;
     }
@@ -226,7 +227,7 @@ fn content(old: &Object, new: &Object, found: &mut Vec<Breaking>) {
     }
 }
 
-fn note(rule: &'static str, field: &str, line: u32, message: String, found: &mut Vec<Breaking>) {
+fn note(rule: &'static str, field: &str, line: u32, message: String, found: &mut Found<'_>) {
     let path = field
         .split('.')
         .map(|key| Step::Key(key.to_owned()))

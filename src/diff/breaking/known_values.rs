@@ -1,5 +1,7 @@
 //! Bounds where the old schema names all values: a new bound breaks somebody only if it refuses one of them.
 
+use std::collections::HashSet;
+
 use crate::escape::shown;
 use crate::yaml::Node;
 
@@ -15,10 +17,10 @@ const BOUNDS: [(&str, bool, bool); 4] = [
 ];
 
 /// Compares the bounds of two schemas by the values that the old one names.
-pub(super) fn compare(walk: &mut Walk<'_>, old: &Node, new: &Node, values: &[Node]) {
+pub(super) fn compare(walk: &mut Walk<'_, '_>, old: &Node, new: &Node, values: &[Node]) {
     let still = new.get("enum").and_then(Node::as_sequence);
     let text = |value: &Node| value.to_json().to_string();
-    let still: Option<Vec<String>> = still.map(|items| items.iter().map(text).collect());
+    let still: Option<HashSet<String>> = still.map(|items| items.iter().map(text).collect());
     // What the new list does not name is said already.
     let kept: Vec<&Node> = values
         .iter()
@@ -48,7 +50,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &Node, new: &Node, values: &[Nod
 }
 
 /// Tells whether a bound of a schema lets a value be; true where that is not certain.
-fn allows(walk: &mut Walk<'_>, schema: &Node, key: &str, value: &Node) -> bool {
+fn allows(walk: &mut Walk<'_, '_>, schema: &Node, key: &str, value: &Node) -> bool {
     let Some(bound) = schema.get(key) else {
         return true;
     };

@@ -1,55 +1,64 @@
 //! What changes of a schema refuse or drop what was fine before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::crd::Version;
 use crate::escape::shown;
-use crate::schema::{Budget, may_match};
+use crate::schema::may_match;
 use crate::yaml::Node;
 
-use super::super::path::{FieldPath, Step};
+use super::super::path::{FieldPath, Step, shortened};
 use super::super::value::same;
+use super::found::Found;
 use super::{Breaking, bounds, crd};
 
-/// Compares the schemas of a version; `keeps` tells for both sides whether fields that the schema does not name are kept wherever they are.
-pub(super) fn compare(
+/// Looks whether a version no longer keeps fields that its schema does not name; `keeps` tells it of both sides.
+pub(super) fn compare_versions(
     old: &Version<'_>,
     new: &Version<'_>,
     keeps: [bool; 2],
-    found: &mut Vec<Breaking>,
+    found: &mut Found<'_>,
 ) {
-    let mut walk = Walk {
-        path: crd::path(new.name),
-        field: String::new(),
-        keeps_all: keeps[1],
-        budget: Budget::default(),
-        found,
-    };
     if keeps[0] && !keeps[1] && new.schema.is_some() {
         let what = "fields that the schema does not name are dropped";
+        let mut walk = Walk::new(old.name, keeps[1], found);
         walk.note("crd-unknown-fields", true, new.line, what.to_owned());
-    }
-    for key in ["schema", "openAPIV3Schema"] {
-        walk.path.push(Step::Key(key.to_owned()));
-    }
-    if let (Some(old), Some(new)) = (old.schema, new.schema) {
-        walk.node(old, new);
     }
 }
 
+/// Compares the schemas of a version; `keeps_all` tells whether fields that the new one does not name are kept wherever they are.
+pub(super) fn compare(
+    version: &str,
+    [old, new]: [&Node; 2],
+    keeps_all: bool,
+    found: &mut Found<'_>,
+) {
+    let mut walk = Walk::new(version, keeps_all, found);
+    for key in ["schema", "openAPIV3Schema"] {
+        walk.path.push(Step::Key(key.to_owned()));
+    }
+    walk.node(old, new);
+}
+
 /// A walk over two schemas of one thing. The depth of a document bounds it.
-pub(super) struct Walk<'f> {
+pub(super) struct Walk<'f, 'b> {
     path: Vec<Step>,
     /// The field of the resource that the schema is about, such as `spec.rules[].host`.
     field: String,
     /// Whether the API server keeps what the new schema does not name.
     keeps_all: bool,
-    /// What patterns may cost.
-    budget: Budget,
-    found: &'f mut Vec<Breaking>,
+    found: &'f mut Found<'b>,
 }
 
-impl Walk<'_> {
+impl<'f, 'b> Walk<'f, 'b> {
+    fn new(version: &str, keeps_all: bool, found: &'f mut Found<'b>) -> Self {
+        Self {
+            path: crd::path(version),
+            field: String::new(),
+            keeps_all,
+            found,
+        }
+    }
     pub(super) fn note(&mut self, rule: &'static str, certain: bool, line: u32, what: String) {
         // What the status holds is up to the controller, which comes with the definition; those who read it miss what is removed.
         let is_status = self.field == "status" || self.field.starts_with("status.");
@@ -69,14 +78,13 @@ impl Walk<'_> {
 
     /// Tells whether a value may match a pattern.
     pub(super) fn may_match(&mut self, pattern: &str, value: &str) -> bool {
-        may_match(pattern, value, &mut self.budget)
+        may_match(pattern, value, self.found.patterns)
     }
 
     /// Goes one level down and comes back.
     fn below(&mut self, steps: &[&str], field: &str, old: &Node, new: &Node) {
         let (depth, length) = (self.path.len(), self.field.len());
-        self.path
-            .extend(steps.iter().map(|key| Step::Key((*key).to_owned())));
+        self.path.extend(steps.iter().map(|key| Step::of_key(key)));
         self.field.push_str(field);
         self.node(old, new);
         self.path.truncate(depth);
@@ -105,11 +113,12 @@ impl Walk<'_> {
             );
         }
         self.unknown_fields(old, new);
-        self.required(old, new);
+        let fields = fields(new);
+        self.required(old, new, &fields);
         self.values(old, new);
         bounds::compare(self, old, new);
         self.rules(old, new);
-        self.properties(old, new);
+        self.properties(old, new, &fields);
         for (key, field) in [("items", "[]"), ("additionalProperties", "[*]")] {
             if let (Some(a), Some(b)) = (old.get(key), new.get(key)) {
                 self.below(&[key], field, a, b);
@@ -131,7 +140,7 @@ impl Walk<'_> {
         }
     }
 
-    fn properties(&mut self, old: &Node, new: &Node) {
+    fn properties(&mut self, old: &Node, new: &Node, fields: &HashMap<&str, &Node>) {
         let mut all: Vec<(&str, &Node)> =
             super::super::value::members(old.get("properties").unwrap_or(old))
                 .filter(|_| old.get("properties").is_some())
@@ -140,15 +149,14 @@ impl Walk<'_> {
         let takes_any = keeps(new) || self.keeps_all || new.get("additionalProperties").is_some();
         for (key, before) in all {
             let dot = if self.field.is_empty() { "" } else { "." };
-            let field = format!("{dot}{key}");
-            match new.at(&["properties", key]) {
+            let field = format!("{dot}{}", shortened(key));
+            match fields.get(key) {
                 Some(after) => self.below(&["properties", key], &field, before, after),
                 None if takes_any => {}
                 None => {
                     let length = self.field.len();
                     self.field.push_str(&field);
-                    self.path
-                        .extend(["properties", key].map(|key| Step::Key(key.to_owned())));
+                    self.path.extend(["properties", key].map(Step::of_key));
                     self.note("crd-field-removed", true, 0, "is removed".to_owned());
                     self.path.truncate(self.path.len().saturating_sub(2));
                     self.field.truncate(length);
@@ -157,11 +165,11 @@ impl Walk<'_> {
         }
     }
 
-    fn required(&mut self, old: &Node, new: &Node) {
+    fn required(&mut self, old: &Node, new: &Node, fields: &HashMap<&str, &Node>) {
         let before = words(old.get("required"));
         let line = new.get("required").map_or(new.line, |node| node.line);
         for name in words(new.get("required")).difference(&before) {
-            let property = new.at(&["properties", name]);
+            let property = fields.get(name);
             if property.is_none_or(|property| property.get("default").is_none()) {
                 let what = format!("field `{}` is required now", shown(name));
                 self.note("crd-required", true, line, what);
@@ -191,11 +199,9 @@ impl Walk<'_> {
             self.note("crd-enum", true, line, what);
             return;
         };
-        let gone: Vec<&str> = before
-            .iter()
-            .filter(|value| !after.contains(value))
-            .map(String::as_str)
-            .collect();
+        let after: HashSet<&str> = after.iter().map(String::as_str).collect();
+        let before = before.iter().map(String::as_str);
+        let gone: Vec<&str> = before.filter(|value| !after.contains(value)).collect();
         if !gone.is_empty() {
             let what = format!("no longer accepted: {}", shown(&gone.join(", ")));
             self.note("crd-enum", true, line, what);
@@ -288,6 +294,13 @@ fn is_integer_or_string(any_of: &Node) -> bool {
 /// Tells whether a schema keeps fields that it does not name.
 fn keeps(node: &Node) -> bool {
     node.has_true("x-kubernetes-preserve-unknown-fields") || node.has_true("additionalProperties")
+}
+
+/// Returns the schemas of the fields by name.
+fn fields(node: &Node) -> HashMap<&str, &Node> {
+    let members = node.get("properties").and_then(Node::as_mapping);
+    let members = members.unwrap_or_default().iter();
+    members.map(|(key, value)| (&*key.text, value)).collect()
 }
 
 fn words(node: Option<&Node>) -> BTreeSet<&str> {

@@ -130,13 +130,14 @@ fn answer(args: &Args, mut found: Diff, sides: &Sides, settings: &Settings) -> A
     if let Some(which) = args.breaking {
         narrow(&mut found, which);
     }
-    let value = data::of(args, &found, sides, same);
-    let lines = if args.breaking.is_some() {
-        text::breaking(&found, sides)
-    } else {
-        text::of(args, &found, sides)
+    let lines = || {
+        if args.breaking.is_some() {
+            text::breaking(&found, sides)
+        } else {
+            text::of(args, &found, sides)
+        }
     };
-    let mut answer = shown(&lines, value, settings);
+    let mut answer = shown(lines, || data::of(args, &found, sides, same), settings);
     answer.code = u8::from(if args.breaking.is_some() {
         !found.changes.is_empty()
     } else {
@@ -162,8 +163,8 @@ fn narrow(found: &mut Diff, which: Which) {
 /// Makes the answer about files as they are.
 fn of_files(args: &Args, found: &[FileChange], sides: &Sides, settings: &Settings) -> Answer {
     let mut answer = shown(
-        &text::of_files(args, found, sides),
-        data::of_files(args, found, sides),
+        || text::of_files(args, found, sides),
+        || data::of_files(args, found, sides),
         settings,
     );
     answer.code = u8::from(!found.is_empty());
@@ -174,13 +175,19 @@ fn of_files(args: &Args, found: &[FileChange], sides: &Sides, settings: &Setting
     answer
 }
 
-/// Makes an answer of lines, none with `--quiet`, and in colour where a person sees them.
-fn shown(lines: &[String], value: Value, settings: &Settings) -> Answer {
-    let mut answer = Answer::new("", value);
+/// Makes an answer for people, with no lines with `--quiet` and in colour where a person sees them, or one for machines.
+fn shown(
+    lines: impl FnOnce() -> Vec<String>,
+    value: impl FnOnce() -> Value,
+    settings: &Settings,
+) -> Answer {
+    if settings.format != Format::Text {
+        return Answer::new("", value());
+    }
+    let mut answer = Answer::new("", Value::Null);
     if !settings.talk.is_quiet() {
-        answer.text = shown_lines(&lines.join("\n"));
-        let is_coloured = settings.format == Format::Text
-            && std::io::stdout().is_terminal()
+        answer.text = shown_lines(&lines().join("\n"));
+        let is_coloured = std::io::stdout().is_terminal()
             && AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
         if is_coloured {
             answer.text = text::coloured(&answer.text);

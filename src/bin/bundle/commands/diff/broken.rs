@@ -1,5 +1,7 @@
 //! What breaks somebody, as lines and as a number.
 
+use std::collections::HashMap;
+
 use manifest_bundle::diff::{Breaking, Diff, Step};
 use manifest_bundle::escape::shown;
 
@@ -19,13 +21,10 @@ pub(super) fn count(found: &Diff) -> usize {
 /// Writes what breaks; what breaks in the same way at several places of a schema is written once.
 pub(super) fn lines(all: &[Breaking]) -> Vec<String> {
     let mut groups: Vec<(Merged<'_>, usize)> = Vec::new();
+    let mut places = HashMap::new();
     for next in merged(all) {
-        let alike = kind_of(&next).and_then(|kind| {
-            groups
-                .iter_mut()
-                .find(|(known, _)| kind_of(known).as_ref() == Some(&kind))
-        });
-        match alike {
+        let known = kind_of(&next).map(|kind| *places.entry(kind).or_insert(groups.len()));
+        match known.and_then(|at| groups.get_mut(at)) {
             Some((_, others)) => *others = others.saturating_add(1),
             None => groups.push((next, 0)),
         }
@@ -47,6 +46,7 @@ pub(super) fn lines(all: &[Breaking]) -> Vec<String> {
 
 fn merged(all: &[Breaking]) -> Vec<Merged<'_>> {
     let mut found: Vec<Merged<'_>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for one in all {
         let version = match one.path.0.as_slice() {
             // Of a schema; what is said of a version as a whole names it.
@@ -57,7 +57,8 @@ fn merged(all: &[Breaking]) -> Vec<Merged<'_>> {
             .filter(|_| one.rule.starts_with("crd-"))
             .map(|(_, version)| version.as_str());
         let sentence = sentence(one);
-        match found.iter_mut().find(|known| known.sentence == sentence) {
+        let at = *places.entry(sentence.clone()).or_insert(found.len());
+        match found.get_mut(at) {
             Some(known) => known.versions.extend(version),
             None => found.push(Merged {
                 one,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use manifest_bundle::crd::is_crd;
 use manifest_bundle::diff::{
-    self, Change, Field, FieldChange, FieldPath, HIDDEN, Hunk, Step, Subject,
+    self, Change, Field, FieldChange, FieldPath, HIDDEN, Hunk, LineBudget, Step, Subject,
 };
 use manifest_bundle::escape::shown;
 use serde_json::Value;
@@ -22,7 +22,11 @@ const SAME_STEPS: usize = 4;
 
 /// Writes what differs. Of definitions, descriptions are counted unless they are wanted, and what differs in the same way at
 /// several places is written once.
-pub(super) fn lines(change: &Change, with_descriptions: bool) -> Vec<String> {
+pub(super) fn lines(
+    change: &Change,
+    with_descriptions: bool,
+    budget: &mut LineBudget,
+) -> Vec<String> {
     let is_definition = matches!(&change.subject, Subject::Object(id) if is_crd(id));
     let mut groups: Vec<(&Field, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -42,7 +46,7 @@ pub(super) fn lines(change: &Change, with_descriptions: bool) -> Vec<String> {
     }
     let mut lines = Vec::new();
     for (field, others) in groups {
-        lines.extend(of_field(field));
+        lines.extend(of_field(field, budget));
         match others {
             0 => {}
             1 => lines.push("~     the same at another place; --format json has it".to_owned()),
@@ -89,7 +93,7 @@ fn kind_of(field: &Field) -> Option<String> {
     ))
 }
 
-fn of_field(field: &Field) -> Vec<String> {
+fn of_field(field: &Field, budget: &mut LineBudget) -> Vec<String> {
     let path = shown(&field.path.to_string());
     match field.change {
         FieldChange::Reordered => {
@@ -117,7 +121,7 @@ fn of_field(field: &Field) -> Vec<String> {
             (Some(old), Some(new)) => vec![format!("~   {path}: {old} → {new}")],
             _ if field.old.is_string() && field.new.is_string() => {
                 let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                of_texts(&path, &text(&field.old), &text(&field.new))
+                of_texts(&path, &text(&field.old), &text(&field.new), budget)
             }
             _ => {
                 let mut lines = of_value('-', &path, &field.old);
@@ -129,9 +133,9 @@ fn of_field(field: &Field) -> Vec<String> {
 }
 
 /// Writes two texts as the lines that differ. Of many that only one side has, the first ones are shown.
-fn of_texts(path: &str, old: &str, new: &str) -> Vec<String> {
+fn of_texts(path: &str, old: &str, new: &str, budget: &mut LineBudget) -> Vec<String> {
     let mut lines = vec![format!("~   {path}:")];
-    for hunk in diff::texts(old, new) {
+    for hunk in diff::texts(old, new, budget) {
         lines.extend(of_hunk(&hunk));
     }
     // Lines alone do not show it.

@@ -1,9 +1,11 @@
 //! The answer of `diff` for people: every line begins with what it is about, as in a unified diff.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::hash::Hash;
 
 use manifest_bundle::diff::{
-    Change, CrdVersion, Diff, FileChange, Given, Grant, NamedImage, Place, Subject,
+    Change, CrdVersion, Diff, FileChange, Given, Grant, LineBudget, NamedImage, Place, Subject,
 };
 use manifest_bundle::escape::shown;
 use manifest_bundle::images::Grade;
@@ -37,9 +39,9 @@ pub(super) fn of(args: &Args, found: &Diff, sides: &Sides) -> Vec<String> {
         lines.extend(found.images_removed.iter().map(|one| image('-', one)));
         lines.extend(found.images_added.iter().map(|one| image('+', one)));
     }
+    let alike = counts(found.grants.iter().map(|one| &one.role));
     for one in &found.grants {
-        let alike = found.grants.iter().filter(|other| other.role == one.role);
-        let place = distinction(alike.count(), &one.places, sides);
+        let place = distinction(alike.get(&one.role), &one.places, sides);
         lines.push(format!("  {} may{place}", shown(&one.role.to_string())));
         if one.is_too_large {
             lines.push("~   too many things to list here".to_owned());
@@ -55,21 +57,21 @@ pub(super) fn of(args: &Args, found: &Diff, sides: &Sides) -> Vec<String> {
                 .map(|grant| format!("+   {}", allowed(grant))),
         );
     }
+    let alike = counts(found.bindings.iter().map(|one| &one.binding));
     for one in &found.bindings {
-        let alike = found.bindings.iter();
-        let alike = alike.filter(|other| other.binding == one.binding);
-        let place = distinction(alike.count(), &one.places, sides);
+        let place = distinction(alike.get(&one.binding), &one.places, sides);
         lines.push(format!("  by {}{place}", shown(&one.binding.to_string())));
         let line =
             |mark: char, verb: &str, given: &Given| format!("{mark}   {}", bound(verb, given));
         lines.extend(one.lost.iter().map(|given| line('-', "loses", given)));
         lines.extend(one.gained.iter().map(|given| line('+', "gets", given)));
     }
+    let alike = counts(found.crds.iter().map(|one| &one.name));
     for one in &found.crds {
-        let alike = found.crds.iter().filter(|other| other.name == one.name);
-        let place = distinction(alike.count(), &one.places, sides);
+        let place = distinction(alike.get(&one.name), &one.places, sides);
         lines.push(format!("  versions of {}{place}", shown(&one.name)));
         let gone = |these: &[CrdVersion], those: &[CrdVersion], mark: char| -> Vec<String> {
+            let those: HashSet<&CrdVersion> = those.iter().collect();
             let differing = these.iter().filter(|version| !those.contains(version));
             differing
                 .map(|version| format!("{mark}   {}", of_version(version)))
@@ -78,12 +80,22 @@ pub(super) fn of(args: &Args, found: &Diff, sides: &Sides) -> Vec<String> {
         lines.extend(gone(&one.old, &one.new, '-'));
         lines.extend(gone(&one.new, &one.old, '+'));
     }
+    let mut budget = LineBudget::default();
     for change in &found.changes {
         lines.push(heading(change, sides));
         lines.extend(broken::lines(&change.breaking));
-        lines.extend(fields::lines(change, args.descriptions));
+        lines.extend(fields::lines(change, args.descriptions, &mut budget));
     }
     lines
+}
+
+/// Counts how often each is there.
+fn counts<'a, T: Hash + Eq>(all: impl Iterator<Item = &'a T>) -> HashMap<&'a T, usize> {
+    let mut counts = HashMap::new();
+    for one in all {
+        *counts.entry(one).or_default() += 1;
+    }
+    counts
 }
 
 /// Writes an image; that it is certain goes without saying.
@@ -217,8 +229,8 @@ fn placed([old, new]: [&Option<Place>; 2], sides: &Sides) -> String {
 }
 
 /// Says where something is, if there are several of its name.
-fn distinction(count: usize, [old, new]: &[Option<Place>; 2], sides: &Sides) -> String {
-    if count > 1 {
+fn distinction(count: Option<&usize>, [old, new]: &[Option<Place>; 2], sides: &Sides) -> String {
+    if count.is_some_and(|count| *count > 1) {
         format!("  ({})", placed([old, new], sides))
     } else {
         String::new()
