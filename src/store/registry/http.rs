@@ -142,6 +142,7 @@ impl Session {
             let head = head_of(&response, url.clone(), away)?;
             if is_own && !away {
                 self.hear(&head.headers);
+                self.answered_from(response.remote_addr());
             }
             let status = head.status;
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {

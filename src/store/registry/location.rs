@@ -3,7 +3,7 @@
 //! A registry may send a client anywhere; what must not happen is that a password goes with it (P7), that the way there
 //! becomes plain text, or that a public registry makes us talk to a machine of our own network.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
@@ -67,6 +67,7 @@ pub(super) fn same_origin(a: &Url, b: &Url) -> bool {
 /// Checks one step from the URL `from` to the URL `to`.
 ///
 /// `public` says that the registry is on the public internet, from where no address of a private network makes sense.
+/// Wherever it is, it does not lead to another host at which a cloud keeps secrets of its machines.
 pub(super) fn check_step(from: &Url, to: &Url, public: bool) -> Result<()> {
     if from.scheme() == "https" && to.scheme() != "https" {
         return Err(Error::protocol(format!(
@@ -77,6 +78,12 @@ pub(super) fn check_step(from: &Url, to: &Url, public: bool) -> Result<()> {
     if public && !same_origin(from, to) && is_private(to) {
         return Err(Error::protocol(format!(
             "sends to `{}`, an address of a private network",
+            shown_origin(to)
+        )));
+    }
+    if from.host() != to.host() && host_ip(to).is_some_and(is_secretive) {
+        return Err(Error::protocol(format!(
+            "sends to `{}`, where a cloud keeps secrets of its machines",
             shown_origin(to)
         )));
     }
@@ -120,14 +127,44 @@ pub(super) fn is_private(url: &Url) -> bool {
             let name = name.strip_suffix('.').unwrap_or(name);
             name == "localhost" || name.ends_with(".localhost")
         }
-        Some(Host::Ipv4(address)) => is_private_v4(address),
-        Some(Host::Ipv6(address)) => is_private_v6(address),
-        None => false,
+        _ => host_ip(url).is_some_and(is_private_ip),
+    }
+}
+
+/// Returns the host if it is written as an address.
+fn host_ip(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Domain(_) => None,
+        Host::Ipv4(address) => Some(address.into()),
+        Host::Ipv6(address) => Some(address.into()),
+    }
+}
+
+/// Tells whether an address is not on the public internet.
+pub(super) fn is_private_ip(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_private_v4(address),
+        IpAddr::V6(address) => is_private_v6(address),
+    }
+}
+
+/// Tells whether an address is one at which clouds tell a machine its secrets: a link-local one, or one of the two that
+/// are not (of AWS over IPv6, and of Alibaba).
+pub(super) fn is_secretive(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            address.is_link_local() || address == Ipv4Addr::new(100, 100, 100, 200)
+        }
+        IpAddr::V6(address) => {
+            address.is_unicast_link_local()
+                || address == Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)
+                || carried_v4(address).is_some_and(|v4| is_secretive(v4.into()))
+        }
     }
 }
 
 /// Tells whether an IPv4 address is for special use (RFC 6890): this machine, its network, or nobody.
-pub(super) fn is_private_v4(address: Ipv4Addr) -> bool {
+fn is_private_v4(address: Ipv4Addr) -> bool {
     let [a, b, ..] = address.octets();
     address.is_loopback()
         || address.is_private()
@@ -141,23 +178,25 @@ pub(super) fn is_private_v4(address: Ipv4Addr) -> bool {
 }
 
 /// Tells whether an IPv6 address is for special use, or stands for such an IPv4 address.
-pub(super) fn is_private_v6(address: Ipv6Addr) -> bool {
-    let [first, second, ..] = address.segments();
-    let [.., c, d] = address.segments();
-    let embedded = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        Ipv4Addr::new(a, b, c, d)
-    };
+fn is_private_v6(address: Ipv6Addr) -> bool {
     address.is_loopback()
         || address.is_unspecified()
         || address.is_multicast()
         || address.is_unique_local()
         || address.is_unicast_link_local()
-        || address.to_ipv4_mapped().is_some_and(is_private_v4)
-        // NAT64 and the old "IPv4-compatible" form carry the IPv4 address at their end.
-        || (first == 0x64 && second == 0xff9b && is_private_v4(embedded(c, d)))
-        || (address.segments().iter().take(6).all(|s| *s == 0) && is_private_v4(embedded(c, d)))
+        || carried_v4(address).is_some_and(is_private_v4)
+}
+
+/// Returns the IPv4 address that an IPv6 address stands for: mapped, or, of NAT64 and of the old "IPv4-compatible" form, at
+/// its end.
+fn carried_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [first, second, .., high, low] = address.segments();
+    let is_carrier = address.to_ipv4_mapped().is_some()
+        || (first == 0x64 && second == 0xff9b)
+        || address.segments().iter().take(6).all(|s| *s == 0);
+    let [a, b] = high.to_be_bytes();
+    let [c, d] = low.to_be_bytes();
+    is_carrier.then_some(Ipv4Addr::new(a, b, c, d))
 }
 
 #[cfg(test)]
@@ -273,6 +312,24 @@ mod tests {
             ),
             ("https://r.example/", "https://10.0.0.1/", true, false),
             ("https://r.example/", "https://10.0.0.1/", false, true),
+            // A private registry may lead to its neighbours, but not to where a cloud keeps secrets.
+            ("http://10.0.0.2/", "http://169.254.169.254/", false, false),
+            ("http://10.0.0.2/", "http://100.100.100.200/", false, false),
+            ("http://10.0.0.2/", "http://100.100.100.201/", false, true),
+            ("http://[fd00::2]/", "http://[fd00:ec2::254]/", false, false),
+            ("http://[fd00::2]/", "http://[fe80::1]/", false, false),
+            (
+                "http://[fd00::2]/",
+                "http://[::ffff:169.254.169.254]/",
+                false,
+                false,
+            ),
+            (
+                "http://169.254.1.1:1/",
+                "http://169.254.1.1:2/",
+                false,
+                true,
+            ),
             ("https://r.example/", "https://localhost/", true, false),
             (
                 "https://r.example/",

@@ -1,4 +1,5 @@
-//! Names into addresses, with one rule: a registry on the public internet does not lead us into a private network.
+//! Names into addresses, with one rule: a registry on the public internet does not lead us into a private network, and none
+//! leads us to where a cloud keeps secrets of its machines.
 //!
 //! The rule is applied where a connection is made, because a name can be anything (DNS rebinding); addresses written as
 //! such are checked in `location`.
@@ -12,27 +13,15 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::escape::shown;
 
-use super::location::{is_private_v4, is_private_v6};
+use super::location::{is_private_ip, is_secretive};
 
-/// Resolves the registry's own name, and remembers if that leads into a private network.
+/// Resolves the registry's own name. Whether that leads into a private network, the connection tells that is made.
 #[derive(Debug, Clone)]
-pub(super) struct Own {
-    pub(super) is_private: Arc<AtomicBool>,
-    pub(super) proxies: Vec<String>,
-}
+pub(super) struct Own;
 
 impl Resolve for Own {
     fn resolve(&self, name: Name) -> Resolving {
-        let is_private_registry = Arc::clone(&self.is_private);
-        // Where the proxy is says nothing about the registry behind it.
-        let is_proxy = is_among(&self.proxies, &name);
-        Box::pin(async move {
-            let found = look_up(&name).await?;
-            if !is_proxy && found.iter().any(is_private) {
-                is_private_registry.store(true, Ordering::Relaxed);
-            }
-            Ok(Box::new(found.into_iter()) as Addrs)
-        })
+        Box::pin(async move { Ok(Box::new(look_up(&name).await?.into_iter()) as Addrs) })
     }
 }
 
@@ -45,11 +34,12 @@ pub(super) struct Other {
 
 impl Resolve for Other {
     fn resolve(&self, name: Name) -> Resolving {
-        let is_allowed = self.is_private.load(Ordering::Relaxed) || is_among(&self.proxies, &name);
+        let is_private = self.is_private.load(Ordering::Relaxed);
+        let is_proxy = is_among(&self.proxies, &name);
         Box::pin(async move {
             let mut found = look_up(&name).await?;
-            if !is_allowed {
-                found.retain(|address| !is_private(address));
+            if !is_proxy {
+                found.retain(|address| may_lead_to(address.ip(), is_private));
                 if found.is_empty() {
                     return Err(PrivateNetwork.into());
                 }
@@ -57,6 +47,11 @@ impl Resolve for Other {
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
+}
+
+/// Tells whether a registry may lead to an address by a name; `is_private` says that the registry is in a private network.
+fn may_lead_to(address: IpAddr, is_private: bool) -> bool {
+    !is_secretive(address) && (is_private || !is_private_ip(address))
 }
 
 fn is_among(proxies: &[String], name: &Name) -> bool {
@@ -90,13 +85,6 @@ fn does_not_exist(said: &str) -> bool {
     FINAL.iter().any(|words| said.contains(words))
 }
 
-fn is_private(address: &SocketAddr) -> bool {
-    match address.ip() {
-        IpAddr::V4(address) => is_private_v4(address),
-        IpAddr::V6(address) => is_private_v6(address),
-    }
-}
-
 /// Says that a name has no address.
 #[derive(Debug)]
 pub(super) struct NoSuchName(pub(super) String);
@@ -109,13 +97,15 @@ impl fmt::Display for NoSuchName {
 
 impl std::error::Error for NoSuchName {}
 
-/// Says that all addresses of a name are private.
+/// Says that a registry may not lead to any address of a name.
 #[derive(Debug)]
 pub(super) struct PrivateNetwork;
 
 impl fmt::Display for PrivateNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a public registry points to an address of a private network")
+        f.write_str(
+            "the registry points to an address of a private network that it has no business with",
+        )
     }
 }
 
@@ -158,25 +148,38 @@ mod tests {
     async fn a_public_registry_does_not_lead_into_this_machine() {
         let name = || "localhost".parse::<Name>().unwrap();
         let flag = Arc::new(AtomicBool::new(false));
-        let (is_private, proxies) = (|| Arc::clone(&flag), Vec::new);
-        let own = |proxies| Own {
-            is_private: is_private(),
-            proxies,
-        };
         let other = |proxies| Other {
-            is_private: is_private(),
+            is_private: Arc::clone(&flag),
             proxies,
         };
-        let refused = other(proxies()).resolve(name()).await.err().unwrap();
+        let refused = other(Vec::new()).resolve(name()).await.err().unwrap();
         assert!(refused.is::<PrivateNetwork>());
-        // The proxy may be on this machine, and says nothing about the registry.
-        let proxy = || vec!["localhost".to_owned()];
-        assert!(other(proxy()).resolve(name()).await.is_ok());
-        assert!(own(proxy()).resolve(name()).await.is_ok());
-        assert!(!flag.load(Ordering::Relaxed));
+        // The proxy may be on this machine.
+        let proxy = vec!["localhost".to_owned()];
+        assert!(other(proxy).resolve(name()).await.is_ok());
+        assert!(Own.resolve(name()).await.is_ok());
+        assert!(other(Vec::new()).resolve(name()).await.is_err());
         // A registry that is on this machine itself may.
-        assert!(own(proxies()).resolve(name()).await.is_ok());
-        assert!(flag.load(Ordering::Relaxed));
-        assert!(other(proxies()).resolve(name()).await.is_ok());
+        flag.store(true, Ordering::Relaxed);
+        assert!(other(Vec::new()).resolve(name()).await.is_ok());
+    }
+
+    #[test]
+    fn no_registry_leads_to_the_secrets_of_a_cloud() {
+        for (address, from_public, from_private) in [
+            ("8.8.8.8", true, true),
+            ("10.0.0.1", false, true),
+            ("fd00::1", false, true),
+            ("169.254.169.254", false, false),
+            ("fe80::1", false, false),
+            ("fd00:ec2::254", false, false),
+        ] {
+            let may = |is_private| may_lead_to(address.parse().unwrap(), is_private);
+            assert_eq!(
+                (may(false), may(true)),
+                (from_public, from_private),
+                "{address}"
+            );
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! accept any certificate; the other speaks with everything that the registry points to.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -19,7 +20,7 @@ use crate::reference;
 use super::access::{AccessSettings, ClientCertificate};
 use super::auth::Auth;
 use super::event::Events;
-use super::location::is_private;
+use super::location::{is_private, is_private_ip};
 use super::proxy::Routes;
 use super::resolve;
 use super::retry::Attempts;
@@ -39,8 +40,10 @@ pub(super) struct Session {
     own: reqwest::Client,
     /// Made when it is needed: reading the system's certificates takes time.
     other: OnceLock<reqwest::Client>,
-    /// Whether the registry's name led into a private network.
+    /// Whether the registry is in a private network: by its name, or by the connection on which it answered last.
     private: Arc<AtomicBool>,
+    /// Whether its name alone tells that, or nothing more can be known because there is a proxy between.
+    is_decided: bool,
     /// What is still being tidied up.
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -64,20 +67,16 @@ impl Session {
         let base = Url::parse(&base)
             .map_err(|_| Error::usage(format!("`{}` is no registry", shown(&base))))?;
         let private = Arc::new(AtomicBool::new(is_private(&base)));
-        let mut proxies = Routes::new(&settings.proxies)?.hosts();
-        proxies.retain(|proxy| base.host_str() != Some(proxy));
-        let resolver = resolve::Own {
-            is_private: Arc::clone(&private),
-            proxies,
-        };
+        let is_proxied = Routes::new(&settings.proxies)?.of(&base).is_some();
         Ok(Self {
             registry: registry.clone(),
-            own: client(settings, plain, true, resolver)?,
+            own: client(settings, plain, true, resolve::Own)?,
             other: OnceLock::new(),
             settings: Arc::clone(settings),
             auth: Auth::default(),
             warnings: Warnings::default(),
             private,
+            is_decided: is_proxied || is_private(&base),
             tasks: Mutex::default(),
             base,
         })
@@ -104,6 +103,16 @@ impl Session {
     /// Tells whether the registry is on the public internet, as far as is known.
     pub(super) fn is_public(&self) -> bool {
         !self.private.load(Ordering::Relaxed)
+    }
+
+    /// Notes from which address the registry itself has answered.
+    ///
+    /// What counts is not where its name may lead: whoever owns a public name can let it lead here, too.
+    pub(super) fn answered_from(&self, address: Option<SocketAddr>) {
+        if !self.is_decided {
+            let is_private = address.is_some_and(|address| is_private_ip(address.ip()));
+            self.private.store(is_private, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -219,4 +228,66 @@ fn client(
             .hint("is there a certificate authority on this system? name one with --ca-file")
             .source(error.without_url())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::proxy::Proxies;
+    use super::*;
+
+    fn session(host: &str, proxies: Proxies) -> Session {
+        let settings = AccessSettings {
+            proxies,
+            plain_http: Some(true),
+            ..AccessSettings::default()
+        };
+        let repository: reference::Repository = format!("{host}/a").parse().unwrap();
+        Session::new(repository.registry(), &Arc::new(settings)).unwrap()
+    }
+
+    #[test]
+    fn the_connection_decides_where_a_registry_is() {
+        let from = |address: &str| Some(address.parse().unwrap());
+        let named = session("registry.example", Proxies::default());
+        assert!(named.is_public());
+        named.answered_from(from("10.0.0.1:80"));
+        assert!(!named.is_public());
+        // Not once and for all.
+        named.answered_from(from("8.8.8.8:80"));
+        assert!(named.is_public());
+        named.answered_from(from("10.0.0.1:80"));
+        named.answered_from(None);
+        assert!(named.is_public());
+        // That is the address of the proxy.
+        let proxies = Proxies {
+            http: Some("http://10.0.0.1:3128".into()),
+            ..Proxies::default()
+        };
+        let proxied = session("registry.example", proxies);
+        proxied.answered_from(from("10.0.0.1:3128"));
+        assert!(proxied.is_public());
+        // Who writes a private address means it.
+        let written = session("10.0.0.7:5000", Proxies::default());
+        written.answered_from(None);
+        assert!(!written.is_public());
+    }
+
+    #[tokio::test]
+    async fn the_address_of_a_connection_is_known() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            // An answer before the request is none.
+            assert_ne!(stream.read(&mut [0; 1024]).await.unwrap(), 0);
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+            stream
+        });
+        let session = session(&address.to_string(), Proxies::default());
+        let response = session.own().get(session.base.clone()).send().await;
+        assert_eq!(response.unwrap().remote_addr(), Some(address));
+        drop(serving.await);
+    }
 }
