@@ -114,7 +114,8 @@ impl Registry {
         if !reply.status().is_success() {
             self.manifest_refused(&reply, &request, manifest, name)
                 .await?;
-            return Ok(reply.header(&OCI_SUBJECT).is_some());
+            // It took nothing this time, and so says nothing of subjects.
+            return self.lists_subjects(manifest).await;
         }
         check_digest_header(&reply.head, &digest)?;
         self.note_written(&format!("manifests/{digest}"));

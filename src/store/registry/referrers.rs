@@ -111,6 +111,14 @@ impl Registry {
         }
     }
 
+    /// Tells whether the registry has the referrers API; it is not asked about a manifest without a subject, which needs none.
+    pub(super) async fn lists_subjects(&self, manifest: &ManifestBlob) -> Result<bool> {
+        let Some((subject, _)) = entry(manifest) else {
+            return Ok(true);
+        };
+        Ok(self.ask_referrers(&subject, None).await?.is_some())
+    }
+
     /// Reads the index under the fallback tag; nothing where there is no such tag.
     async fn fallback_index(&self, digest: &Digest) -> Result<Option<Index>> {
         let tag = fallback_tag(digest)?;

@@ -1,6 +1,8 @@
 //! Writing blobs and manifests: the ways in which registries take them, refuse them, and forget.
 
 use manifest_bundle::error::Kind;
+use manifest_bundle::limits::Limits;
+use manifest_bundle::oci::{Document, ManifestBlob};
 use manifest_bundle::store::Store;
 
 use super::{Client, Sample, bytes};
@@ -513,6 +515,35 @@ async fn an_immutable_tag_is_a_conflict_with_both_digests_unless_it_is_the_same(
         other.push(&to, "1").await.unwrap_err().kind(),
         Kind::Conflict
     );
+}
+
+#[tokio::test]
+async fn an_immutable_tag_that_is_the_same_gets_no_fallback_tag_where_there_is_the_referrers_api() {
+    for no_referrers in [false, true] {
+        let mock = MockRegistry::start(Modes {
+            immutable_tags: true,
+            no_referrers,
+            ..Modes::default()
+        });
+        let subject = Sample::new(b"subject");
+        subject.put(&mock, "a");
+        let subject = &subject.manifest.descriptor;
+        let sample = Sample::new(b"referrer");
+        let Document::Manifest(mut manifest) = sample.manifest.document.clone() else {
+            panic!("no manifest");
+        };
+        manifest.subject = Some(subject.clone());
+        let bytes = manifest.write().unwrap();
+        let referrer = ManifestBlob::new(bytes, &Limits::default()).unwrap();
+        sample.put(&mock, "a");
+        let media_type = &referrer.descriptor.media_type;
+        mock.put_manifest("a", "2", media_type, &referrer.bytes);
+        let to = Client::new().open(&mock.repository("a"));
+        let tag = "2".parse().unwrap();
+        to.push_manifest(&referrer, Some(&tag)).await.unwrap();
+        let fallback = subject.digest.to_string().replace(':', "-");
+        assert_eq!(mock.tag("a", &fallback).is_some(), no_referrers);
+    }
 }
 
 #[tokio::test]
