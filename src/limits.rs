@@ -61,7 +61,7 @@ ceilings! {
     GraphDepth = "graph-depth", 4, false;
     /// Manifests that one copy walks over.
     GraphNodes = "graph-nodes", 4_000, true;
-    /// Tags of a repository.
+    /// Tags of a repository, and names in its list that are none.
     Tags = "tags", 100_000, true;
     /// Pages of a listing.
     Pages = "pages", 1_000, true;

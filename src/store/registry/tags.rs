@@ -26,6 +26,34 @@ struct Page {
     tags: Option<Vec<String>>,
 }
 
+/// The names in a list that are no tags; they count towards its ceiling as tags do.
+#[derive(Default)]
+struct LeftOut {
+    count: u64,
+    first: String,
+}
+
+impl LeftOut {
+    fn add(&mut self, name: String) {
+        if self.count == 0 {
+            self.first = name;
+        }
+        self.count = self.count.saturating_add(1);
+    }
+
+    /// Says what was left out, in one line however much it is.
+    fn warning(&self) -> Option<String> {
+        let first = shown(&self.first);
+        match self.count {
+            0 => None,
+            1 => Some(format!("left out `{first}`, which is no tag")),
+            count => Some(format!(
+                "left out {count} names that are no tags, the first of them `{first}`"
+            )),
+        }
+    }
+}
+
 impl Registry {
     /// Returns all tags in order, each once.
     pub(super) async fn list_tags(&self) -> Result<Vec<Tag>> {
@@ -33,6 +61,7 @@ impl Registry {
         let mut request = self.request(Method::GET, "tags/list?n=1000", "cannot list the tags")?;
         request.ceiling = Ceiling::Page;
         let mut tags = BTreeSet::new();
+        let mut left_out = LeftOut::default();
         let mut pages = 0_u64;
         loop {
             let reply = self.exchange(&request).await?;
@@ -52,20 +81,22 @@ impl Registry {
             for name in page.tags.unwrap_or_default() {
                 match name.parse::<Tag>() {
                     Ok(tag) => drop(tags.insert(tag)),
-                    Err(_) => self.session.events().warn(format!(
-                        "{}: left out `{}`, which is no tag",
-                        self.repository,
-                        shown(&name)
-                    )),
+                    Err(_) => left_out.add(name),
                 }
             }
-            let count = tags.len() as u64;
+            let count = left_out.count.saturating_add(tags.len() as u64);
             if count > limits[Ceiling::Tags] {
                 return Err(Error::limit(Ceiling::Tags, limits[Ceiling::Tags], count));
             }
             pages = pages.saturating_add(1);
             match self.next_page(&reply, pages)? {
-                None => return Ok(tags.into_iter().collect()),
+                None => {
+                    if let Some(warning) = left_out.warning() {
+                        let events = self.session.events();
+                        events.warn(format!("{}: {warning}", self.repository));
+                    }
+                    return Ok(tags.into_iter().collect());
+                }
                 Some(_) if tags.len() == before => {
                     return Err(Error::protocol(
                         "the list of tags goes on with a page that adds nothing",

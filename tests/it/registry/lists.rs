@@ -55,8 +55,17 @@ async fn tags_that_are_none_are_left_out_with_a_warning() {
     let listed = client.open(&mock.repository("a")).tags().await.unwrap();
     assert_eq!(listed, ["a".parse().unwrap(), "b".parse().unwrap()]);
     let warnings = client.warnings();
-    assert_eq!(warnings.len(), 3);
-    assert!(warnings[0].contains("\\u{1b}[2J"), "{warnings:?}");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("3 names that are no tags") && warnings[0].contains("\\u{1b}[2J"),
+        "{warnings:?}"
+    );
+    // They count as tags do.
+    for (most, is_listed) in [(5, true), (4, false)] {
+        let mut client = Client::with(|settings| settings.limits.set(Ceiling::Tags, most));
+        let listed = client.open(&mock.repository("a")).tags().await;
+        assert_eq!(listed.is_ok(), is_listed, "{listed:?}");
+    }
     for body in [
         r#"{"name":"a","tags":null}"#,
         r#"{"name":"a"}"#,
