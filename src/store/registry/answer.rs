@@ -128,9 +128,8 @@ impl Reply {
             String::new()
         };
         let message = format!("{doing}: {from}{}{said}", status_text(status));
-        // Servers in Go and nginx say so in words, under this status.
         let wants_https =
-            status == 400 && self.head.url.scheme() == "http" && said.contains("HTTPS");
+            status == 400 && self.head.url.scheme() == "http" && wants_tls(&self.body);
         let asked = self.head.retry_after(time);
         let error = |kind| Error::new(kind, message.clone());
         match status.as_u16() {
@@ -152,22 +151,21 @@ impl Reply {
                 .into(),
             _ if wants_https => error(Kind::Protocol).hint(SPEAKS_HTTPS).into(),
             _ if has("DIGEST_INVALID") || has("SIZE_INVALID") => error(Kind::Mismatch).into(),
-            400 if self.head.url.scheme() == "http" && wants_tls(&self.body) => error(
-                Kind::Protocol,
-            )
-            .hint("it speaks HTTPS: add --ca-file FILE or --plain-http=false; of the two sides of a copy, with --from- or --to-")
-            .into(),
             _ => error(Kind::Protocol).into(),
         }
     }
 }
 
-/// Recognises the words with which Go's server and nginx refuse plain HTTP on a port for HTTPS.
+/// Recognises the words with which Go's server, nginx and Apache refuse plain HTTP on a port for HTTPS.
 fn wants_tls(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body).to_ascii_lowercase();
-    ["to an https server", "sent to https port"]
-        .iter()
-        .any(|words| text.contains(words))
+    [
+        "to an https server",
+        "sent to https port",
+        "ssl-enabled server port",
+    ]
+    .iter()
+    .any(|words| text.contains(words))
 }
 
 /// Says that the server counts requests and has counted enough.
@@ -416,6 +414,40 @@ mod tests {
             said,
             "cannot x: https://cdn.example:1 answered 403 Forbidden: <Error/>"
         );
+    }
+
+    #[test]
+    fn a_server_that_wants_https_is_known_by_its_words() {
+        let time = Time::default();
+        for (url, body, is_known) in [
+            (
+                "http://r.example/",
+                "Client sent an HTTP request to an HTTPS server.\n",
+                true,
+            ),
+            (
+                "http://r.example/",
+                "<html><title>400 The plain HTTP request was sent to HTTPS port</title>",
+                true,
+            ),
+            (
+                "http://r.example/",
+                "You're speaking plain HTTP to an SSL-enabled server port.",
+                true,
+            ),
+            ("http://r.example/", "see HTTPS://r.example/help", false),
+            (
+                "https://r.example/",
+                "Client sent an HTTP request to an HTTPS server.\n",
+                false,
+            ),
+        ] {
+            let mut refused = reply(400, "text/plain", body);
+            refused.head.url = url.parse().unwrap();
+            let error = refused.refused("cannot x", &time).error;
+            let hint = error.detail().hint.as_deref();
+            assert_eq!(hint, is_known.then_some(SPEAKS_HTTPS), "{url} {body}");
+        }
     }
 
     #[test]

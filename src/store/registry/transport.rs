@@ -15,7 +15,7 @@ use super::resolve::{NoSuchName, PrivateNetwork};
 use super::retry::Failure;
 
 /// What to do about a server that speaks TLS on the other end of a plain connection.
-pub(super) const SPEAKS_HTTPS: &str = "if it speaks HTTPS: leave out --plain-http; on this machine add --ca-file FILE or --plain-http=false";
+pub(super) const SPEAKS_HTTPS: &str = "if it speaks HTTPS: leave out --plain-http; on this machine add --ca-file FILE or --plain-http=false; for one side of a copy, with --from- or --to-";
 
 /// What to do about a proxy that asks for a password.
 pub(super) const PROXY_PASSWORD: &str =
