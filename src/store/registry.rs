@@ -175,8 +175,8 @@ impl Registry {
                 return Ok(reply);
             }
             looks = looks.saturating_add(1);
-            let failure = reply.refused(request.doing, &self.session.settings.time);
-            attempts.again(Failure::passing(failure.error)).await?;
+            let error = self.refused(&reply, request);
+            attempts.again(Failure::passing(error)).await?;
         }
     }
 
@@ -198,10 +198,18 @@ impl Registry {
         written.contains(url.path())
     }
 
+    /// Turns a refusal into a failure; that of the registry itself says which credentials were tried. No other server got any.
+    fn failure(&self, reply: &Reply, request: &Request) -> Failure {
+        let mut failure = reply.refused(request.doing, &self.session.settings.time);
+        if !reply.head.away {
+            failure.error = self.session.explain(failure.error, &self.repository);
+        }
+        failure
+    }
+
     /// Turns a refusal into an error.
     fn refused(&self, reply: &Reply, request: &Request) -> Error {
-        let failure = reply.refused(request.doing, &self.session.settings.time);
-        self.session.explain(failure.error, &self.repository)
+        self.failure(reply, request).error
     }
 
     fn keep_upload(&self, digest: Digest, upload: Unfinished) {

@@ -8,7 +8,6 @@ use crate::limits::Ceiling;
 use crate::reference::Repository;
 
 use super::Registry;
-use super::retry::Failure;
 use super::unfinished::Unfinished;
 
 impl Registry {
@@ -42,10 +41,7 @@ impl Registry {
                 Ok(live) if live.head.status.is_success() => return Ok(true),
                 Ok(live) if live.head.status == StatusCode::NOT_FOUND => return Ok(false),
                 Ok(live) => match session.read(live, Ceiling::ErrorBody).await {
-                    Ok(reply) => Failure {
-                        error: self.refused(&reply, &request),
-                        again: reply.refused(request.doing, &session.settings.time).again,
-                    },
+                    Ok(reply) => self.failure(&reply, &request),
                     Err(failure) => failure,
                 },
                 Err(failure) => failure,

@@ -182,7 +182,7 @@ impl Download {
             Err(failure) => return failure,
         };
         let status = reply.status().as_u16();
-        let failure = reply.refused(self.request.doing, &session.settings.time);
+        let failure = self.registry.failure(&reply, &self.request);
         match status {
             400 | 401 | 403 if away && !self.asked_again => {
                 self.asked_again = true;

@@ -77,15 +77,14 @@ impl Registry {
                     unfinished.goes_on_at(&upload.url);
                 }
                 416 => {
-                    let failure = reply.refused(request.doing, &self.session.settings.time);
-                    attempts.again(Failure::passing(failure.error)).await?;
+                    let error = self.refused(&reply, &request);
+                    attempts.again(Failure::passing(error)).await?;
                     position = self.ask_position(&mut upload, attempts, unfinished).await?;
                 }
                 404 => return Err(lost(&reply, &request, self).into()),
                 413 => return Err(Setback::TooLarge(reply)),
                 _ => {
-                    let failure = reply.refused(request.doing, &self.session.settings.time);
-                    attempts.again(failure).await?;
+                    attempts.again(self.failure(&reply, &request)).await?;
                     position = self.ask_position(&mut upload, attempts, unfinished).await?;
                 }
             }

@@ -210,9 +210,7 @@ impl Registry {
             // A wrong range, where everything was sent, is one of an upload that holds something already.
             404 | 416 => Err(lost(reply, request, self).into()),
             413 => Err(Setback::TooLarge(reply.clone())),
-            _ => Err(reply
-                .refused(request.doing, &self.session.settings.time)
-                .into()),
+            _ => Err(self.failure(reply, request).into()),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use manifest_bundle::credential::{Credential, Credentials, Secret};
 use manifest_bundle::error::Kind;
-use manifest_bundle::store::Store;
+use manifest_bundle::limits::Limits;
 use manifest_bundle::store::registry::{Login, check_login};
+use manifest_bundle::store::{self, Store};
 
 use super::{Client, Sample, bytes, password};
 use crate::support::{
@@ -459,4 +460,52 @@ async fn many_requests_with_short_tokens_all_get_through() {
     for look in futures_util::future::join_all(looks).await {
         assert!(!look.unwrap());
     }
+}
+
+#[tokio::test]
+async fn a_refused_blob_says_which_credentials_were_tried() {
+    let sample = Sample::new(&bytes(9 << 20));
+    let (layer, content) = (&sample.layer.0, &sample.layer.1);
+    let denied = || Act::Respond(Response::error(403, "DENIED", "x"));
+    for (method, path) in [
+        ("PUT", "/blobs/uploads/"),
+        ("PATCH", "/blobs/uploads/"),
+        ("GET", "/blobs/"),
+    ] {
+        let mock = MockRegistry::start(Modes {
+            auth: Auth::Basic,
+            chunk_limit: (method == "PATCH").then_some(4 << 20),
+            ..Modes::default()
+        });
+        mock.rule(on(method, path).authorized(), denied());
+        let there = Client::alice().open(&mock.repository("a"));
+        let error = if method == "GET" {
+            mock.put_blob("a", &content.to_bytes().unwrap());
+            let directory = tempfile::tempdir().unwrap();
+            let limits = Limits::default();
+            let fetched = store::fetch(&there, layer, directory.path(), &limits).await;
+            fetched.unwrap_err()
+        } else {
+            there.push_blob(layer, content).await.unwrap_err()
+        };
+        assert_eq!(error.kind(), Kind::Denied, "{method}: {error}");
+        let said = error.to_string();
+        assert!(
+            said.contains("tried the credentials from the test"),
+            "{method}: {said}"
+        );
+        let hint = error.detail().hint.as_deref().unwrap_or_default();
+        assert!(hint.contains("bundle login"), "{method}: {hint}");
+    }
+    // A storage has seen no credentials.
+    let mock = MockRegistry::start(Modes {
+        auth: Auth::Basic,
+        upload_elsewhere: true,
+        ..Modes::default()
+    });
+    mock.rule(on("PUT", "/upload/").at(Origin::Store), denied());
+    let there = Client::alice().open(&mock.repository("a"));
+    let error = there.push_blob(layer, content).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Denied, "{error}");
+    assert!(!error.to_string().contains("tried"), "{error}");
 }
