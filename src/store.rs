@@ -98,11 +98,14 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Opens a blob, unchecked. For [`fetch`] alone. A stream resumes by itself after an interruption.
     async fn open_unchecked(&self, descriptor: &Descriptor) -> Result<Opened>;
 
-    /// Tells whether bytes that came with another digest may be right when they are sent once more: true of a network,
-    /// which is then to say that it happens. For [`fetch`] and [`fetch_manifest`].
-    fn sends_again(&self, _why: &Error) -> bool {
+    /// Tells whether bytes that came with another digest may be right when they are sent once more: true of a network. For
+    /// [`fetch`] and [`fetch_manifest`].
+    fn is_worth_another_transfer(&self) -> bool {
         false
     }
+
+    /// Hears that a transfer is repeated, and why, to say so. For [`fetch`] and [`fetch_manifest`].
+    fn note_another_transfer(&self, _why: &Error) {}
 
     /// Tells whether a manifest or blob is here.
     async fn has(&self, descriptor: &Descriptor) -> Result<bool>;
@@ -142,7 +145,8 @@ pub async fn fetch_manifest(
     limits: &Limits,
 ) -> Result<ManifestBlob> {
     let (raw, digest) = match manifest_once(store, name).await {
-        Err(error) if error.kind() == Kind::Mismatch && store.sends_again(&error) => {
+        Err(error) if error.kind() == Kind::Mismatch && store.is_worth_another_transfer() => {
+            store.note_another_transfer(&error);
             manifest_once(store, name).await.map_err(twice)?
         }
         other => other?,
@@ -213,9 +217,10 @@ pub async fn fetch(
         return Ok(content);
     }
     let error = other(found);
-    if !store.sends_again(&error) {
+    if !store.is_worth_another_transfer() {
         return Err(error);
     }
+    store.note_another_transfer(&error);
     drop(content);
     let (content, found) = blob_once(store, descriptor, directory).await?;
     if found == descriptor.digest {

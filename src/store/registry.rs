@@ -255,7 +255,11 @@ impl Store for Registry {
             .map_err(|error| error.at(self.place_name()))
     }
 
-    fn sends_again(&self, why: &Error) -> bool {
+    fn is_worth_another_transfer(&self) -> bool {
+        true
+    }
+
+    fn note_another_transfer(&self, why: &Error) {
         self.session.events().tell(Event::Retry {
             place: self.place_name(),
             why: shown(why.message()),
@@ -263,7 +267,6 @@ impl Store for Registry {
             attempt: 2,
             attempts: 2,
         });
-        true
     }
 
     async fn has(&self, descriptor: &Descriptor) -> Result<bool> {
