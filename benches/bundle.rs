@@ -190,6 +190,7 @@ fn resolve(bencher: Bencher<'_, '_>, from: &str) {
         access: Access::new(AccessSettings::default()).unwrap(),
         limits: Limits::default(),
         spool_directory: std::env::temp_dir(),
+        concurrency: 4,
     };
     bencher.bench_local(|| {
         let found = runtime.block_on(resolve::resolve(

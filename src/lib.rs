@@ -52,6 +52,7 @@
 //!         access: Access::new(AccessSettings { credentials, ..AccessSettings::default() })?,
 //!         limits: Limits::default(),
 //!         spool_directory: std::env::temp_dir(),
+//!         concurrency: 4,
 //!     })
 //! }
 //!

@@ -15,9 +15,6 @@ use crate::tag::Tag;
 
 use super::open::Reach;
 
-/// How many layers are fetched at once.
-const CONCURRENCY: usize = 4;
-
 /// What a bundle is asked to be when it is loaded.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
@@ -216,7 +213,7 @@ async fn fetch_layers(
                 None => store::fetch(store, layer, &reach.spool_directory, &reach.limits).await,
             }
         })
-        .buffered(CONCURRENCY)
+        .buffered(reach.concurrency.max(1))
         .try_collect()
         .await?;
     Ok(Image {

@@ -23,6 +23,8 @@ pub struct Reach {
     pub limits: Limits,
     /// Where large contents are kept for the moment.
     pub spool_directory: PathBuf,
+    /// How many layers of a bundle are fetched at once.
+    pub concurrency: usize,
 }
 
 /// A source that was opened.

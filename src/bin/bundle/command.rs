@@ -26,6 +26,7 @@ fn subcommand(name: &str, command: clap::Command) -> clap::Command {
         // They work, for whoever calls two commands with the same flags; here they have little or no meaning.
         let hide = match name {
             "inspect" => ["Packing", "Identity"].contains(&heading),
+            "list" | "login" => arg.get_id() == "concurrency",
             "logout" => heading == "Registry" && arg.get_id() != "registry-config",
             _ => false,
         };
@@ -90,6 +91,9 @@ mod tests {
             ("pull", "bundle help limits", "--max-"),
             ("inspect", "--metadata-only", "--flatten"),
             ("inspect", "--plain-http", "--min-operator-version"),
+            ("pull", "--concurrency", "--flatten"),
+            ("list", "--timeout", "--concurrency"),
+            ("login", "--timeout", "--concurrency"),
             ("logout", "--registry-config", "--plain-http"),
         ] {
             let help = help(name);

@@ -31,13 +31,11 @@ mod validate;
 mod verify;
 mod version;
 
-use std::time::Duration;
-
 use clap::Subcommand;
 use manifest_bundle::reference::Location;
 use manifest_bundle::{Error, Result};
 
-use crate::args::{Cli, Format};
+use crate::args::{Cli, Format, TransferArgs};
 use crate::interrupt;
 use crate::output::Answer;
 use crate::settings::Settings;
@@ -70,9 +68,9 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns how long the command may take, if the call says so.
-    fn timeout(&self) -> Option<Duration> {
-        let transfer = match self {
+    /// Returns how the command's transfers run, if it has any.
+    fn transfer(&self) -> Option<&TransferArgs> {
+        Some(match self {
             Self::Push(args) => &args.transfer,
             Self::Pull(args) => &args.transfer,
             Self::Copy(args) => &args.transfer,
@@ -96,8 +94,7 @@ impl Command {
             | Self::Completion(_)
             | Self::Man(_)
             | Self::Version(_) => return None,
-        };
-        transfer.timeout
+        })
     }
 
     /// Returns what a command that may take long is about.
@@ -186,8 +183,13 @@ pub(crate) fn run(cli: Cli) -> Result<Answer> {
         return Err(error.hint("use `--format json`"));
     }
     let reads_stdin = cli.command.sources().contains(&&Location::Stream);
-    let settings = Settings::new(&cli.common, reads_stdin);
-    let (timeout, subject) = (cli.command.timeout(), cli.command.subject());
+    let mut settings = Settings::new(&cli.common, reads_stdin);
+    let mut timeout = None;
+    if let Some(transfer) = cli.command.transfer() {
+        settings.concurrency = transfer.concurrency.into();
+        timeout = transfer.timeout;
+    }
+    let subject = cli.command.subject();
     let own = settings.clone();
     interrupt::run(timeout, subject, &settings, async move || {
         cli.command.run(&own).await

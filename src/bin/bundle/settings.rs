@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) format: Format,
     /// Where large contents are kept for the moment.
     pub(crate) spool_directory: PathBuf,
+    /// How many blobs travel at once.
+    pub(crate) concurrency: usize,
     /// How many threads compress and check.
     pub(crate) threads: usize,
     /// What comes on standard input.
@@ -50,6 +52,7 @@ impl Settings {
             talk: Talk::new(common.quiet, common.verbose),
             format: common.format,
             spool_directory: std::env::temp_dir(),
+            concurrency: 1,
             threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(16)),
             stdin: Stdin::new(reads_stdin),
             stop: Stop::default(),
@@ -73,6 +76,7 @@ impl Settings {
             access: self.access_with(access, self.credentials(access)?)?,
             limits: self.limits.clone(),
             spool_directory: self.spool_directory.clone(),
+            concurrency: self.concurrency,
         })
     }
 

@@ -131,6 +131,7 @@ impl Setting {
             .unwrap(),
             limits: Limits::default(),
             spool_directory: directory.path().join("spool"),
+            concurrency: 4,
         };
         Self {
             registry,

@@ -203,6 +203,7 @@ impl Doors {
             access: self.access.clone(),
             limits: limits.clone(),
             spool_directory: self.sandbox.tmp(),
+            concurrency: 4,
         };
         self.runtime.block_on(async {
             let (store, name) = self.open(door, &reach).await?;

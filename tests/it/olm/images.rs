@@ -10,7 +10,7 @@ use super::{PREFIX, codes, csv, metadata};
 use crate::cases::config_map;
 use crate::real::{answer, sha256, tree};
 use crate::support::targen::TarGen;
-use crate::support::{DockerRegistry, Http, MockRegistry, Ran, Sandbox};
+use crate::support::{Act, DockerRegistry, Http, MockRegistry, Ran, Sandbox, on};
 
 const OCI: [&str; 3] = [
     "application/vnd.oci.image.manifest.v1+json",
@@ -232,6 +232,26 @@ fn an_image_of_olm_is_inspected_verified_validated_pulled_and_copied() {
             answer(&pushed).ends_with(&format!("1.2.0@{digest}")),
             "{pushed}"
         );
+    }
+}
+
+#[test]
+fn layers_are_fetched_as_many_at_a_time_as_was_said() {
+    let registry = MockRegistry::plain();
+    Built::of("1.2.0", "  minKubeVersion: 1.28.0\n").put(&registry, "v1.2.0");
+    let reference = format!("{}:v1.2.0", registry.repository("sample"));
+    for (more, layers) in [(&["--concurrency", "1"][..], 1), (&[], 3)] {
+        registry.clear_rules();
+        registry.mark();
+        // The config comes first and alone.
+        registry.rule(on("GET", "/blobs/").from(2), Act::Stall);
+        let call = ["pull", &reference, "--timeout", "2s"];
+        let sandbox = Sandbox::new();
+        let ran = sandbox.run(call.iter().chain(more).copied());
+        ran.assert_code(5);
+        let log = registry.log();
+        let asked = log.iter().filter(|line| line.contains("/blobs/")).count();
+        assert_eq!(asked, 1 + layers, "{log:?}{ran}");
     }
 }
 

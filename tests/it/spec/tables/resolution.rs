@@ -114,6 +114,7 @@ pub(super) fn known(cells: &[String], _: &All) -> Result<(), String> {
     let name: ChannelName = parse("stable")?;
     store.put_tag(parse("stable")?, head);
     let reach = Reach {
+        concurrency: 4,
         access: Access::new(AccessSettings::default()).map_err(|e| e.to_string())?,
         limits: Limits::default(),
         spool_directory: std::env::temp_dir(),
