@@ -85,6 +85,15 @@ pub fn of_tag(tag: &Tag) -> Option<ChannelName> {
     tag.as_str().strip_prefix("channel-")?.parse().ok()
 }
 
+/// Reads the index of a channel by the name that it has itself; nothing for what is none.
+pub fn of_index(blob: &ManifestBlob, limits: &Limits) -> Option<Channel> {
+    let Document::Index(index) = &blob.document else {
+        return None;
+    };
+    let name = index.annotations.get(NAME)?.parse().ok()?;
+    Channel::parse(blob, &name, limits).ok()
+}
+
 impl Channel {
     /// Makes a channel without bundles.
     pub fn new(name: ChannelName, package: PackageName) -> Self {

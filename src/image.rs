@@ -4,8 +4,10 @@ mod copies;
 mod pack;
 mod unpack;
 
+use crate::channel::NAME as CHANNEL;
 use crate::content::Content;
 use crate::error::{Error, Result};
+use crate::escape::shown;
 use crate::oci::{Descriptor, Document, Manifest, ManifestBlob};
 
 pub use copies::{Copies, Difference};
@@ -48,11 +50,17 @@ impl Image {
 pub fn manifest_of(blob: &ManifestBlob) -> Result<&Manifest> {
     match &blob.document {
         Document::Manifest(manifest) => Ok(manifest),
-        Document::Index(index) => Err(Error::invalid(format!(
-            "not a bundle but an index of {} manifests",
-            index.manifests.len()
-        ))
-        .hint("name one of them by its digest")
-        .digest(blob.descriptor.digest)),
+        Document::Index(index) => {
+            let count = index.manifests.len();
+            let error = Error::invalid(format!("not a bundle but an index of {count} manifests"))
+                .digest(blob.descriptor.digest);
+            Err(match index.annotations.get(CHANNEL) {
+                Some(name) => error.hint(format!(
+                    "it is the channel `{}`: --channel chooses a bundle in it, `bundle inspect` shows it",
+                    shown(name)
+                )),
+                None => error.hint("name one of them by its digest"),
+            })
+        }
     }
 }

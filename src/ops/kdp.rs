@@ -310,9 +310,19 @@ pub async fn export(
     for name in names {
         let (channel, _) = fetch_channel(store, &name, reach).await?;
         let file = kdp::file_of(&channel, &reach.limits).map_err(|error| {
-            error
-                .at(store.place())
-                .hint("`--channel NAME` exports the channels that it names, with their bundles, and nothing else")
+            let version = channel
+                .entries()
+                .iter()
+                .map(|entry| &entry.facts.version)
+                .find(|version| kdp::expect_version(version).is_err());
+            let place = store.place();
+            error.hint(match version {
+                Some(version) => format!(
+                    "`bundle channel remove {place} {name} {version}` takes it out of the channel; `--channel NAME` exports other channels, with their bundles"
+                ),
+                None => "`--channel NAME` exports the channels that it names, with their bundles, and nothing else".to_owned(),
+            })
+            .at(place)
         })?;
         export
             .files
@@ -353,7 +363,15 @@ pub async fn export(
         .await?;
     for (bundle, digest) in loaded {
         let metadata = &bundle.metadata;
-        kdp::expect_version(&metadata.version).map_err(|error| error.at(store.place()))?;
+        kdp::expect_version(&metadata.version).map_err(|error| {
+            let hint = match export.channels.first() {
+                Some(name) => format!(
+                    "`--channel {name}` exports that channel with its bundles, and leaves out what it does not list"
+                ),
+                None => "put the versions that it can have into a channel, and export that with `--channel NAME`".to_owned(),
+            };
+            error.at(store.place()).hint(hint)
+        })?;
         let files = files_of(&bundle, join)
             .map_err(|error| error.at(format!("{}@{digest}", store.place())))?;
         export.versions.push(Exported {

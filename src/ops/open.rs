@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use crate::content::Content;
 use crate::directory::{Standing, look};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::escape::shown;
 use crate::limits::Limits;
 use crate::objects::is_manifest_name;
+use crate::oci::ManifestBlob;
 use crate::reference::{Entry, Location, Reference};
 use crate::store::layout::Layout;
 use crate::store::registry::{Access, Registry};
-use crate::store::{Name, Store, archive};
+use crate::store::{self, Name, Store, archive};
+use crate::tag::Tag;
 
 /// How places are reached.
 #[derive(Debug, Clone)]
@@ -148,4 +150,40 @@ pub fn open_content(
     let archive = archive::read(content, place, limits)?;
     let name = archive.select(entry)?;
     Ok(Place::Store(Arc::new(archive.memory), name))
+}
+
+/// Fetches the manifest that a caller named, and looks, where there is no such tag, for the same version written otherwise.
+///
+/// # Errors
+///
+/// What [`store::fetch_manifest`] refuses; a tag that is there in another spelling is the hint of a [`Kind::NotFound`].
+pub async fn manifest(store: &dyn Store, name: &Name, limits: &Limits) -> Result<ManifestBlob> {
+    let error = match store::fetch_manifest(store, name, limits).await {
+        Err(error) if error.kind() == Kind::NotFound => error,
+        fetched => return fetched,
+    };
+    let Name::Tag(tag) = name else {
+        return Err(error);
+    };
+    let Some(other) = other_spelling(tag) else {
+        return Err(error);
+    };
+    // What fails now says nothing about what was asked for.
+    Err(match store.tagged(&other).await {
+        Ok(Some(_)) => error.hint(format!(
+            "the version is there with another tag: `{}:{other}`",
+            store.place()
+        )),
+        _ => error,
+    })
+}
+
+/// Returns the tag of the same version with a `v`, or without the one that it has.
+fn other_spelling(tag: &Tag) -> Option<Tag> {
+    tag.version()?;
+    match tag.as_str().strip_prefix('v') {
+        Some(plain) => plain.parse(),
+        None => format!("v{tag}").parse(),
+    }
+    .ok()
 }

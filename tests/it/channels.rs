@@ -2,6 +2,7 @@
 //! believed, and that a channel is an image index like any other to everybody else.
 
 mod changes;
+mod tags;
 
 use serde_json::{Value, json};
 
@@ -617,14 +618,19 @@ fn a_push_says_how_a_bundle_gets_into_the_channels_that_it_names() {
     let sandbox = Sandbox::new();
     bundle_dir(sandbox.path("in"), "etcd", "1.0.0", None);
     let push = ["push", "in", "oci:store", "--channels", "beta,stable"];
-    let says =
-        "it names the channels beta, stable: `bundle channel sync oci:store` puts it into them";
+    let says = "its metadata name the channels beta, stable, and a push alone changes no channel: `bundle channel sync oci:store` puts it in";
     for more in [&["--dry-run"][..], &[]] {
         let ran = sandbox.run(push.iter().chain(more).copied());
         ran.ok().assert_stderr_has(says);
     }
-    let ran = sandbox.run(push.iter().chain(&["--channel", "beta"]).copied());
-    assert!(!ran.ok().stderr().contains("channel sync"), "{ran}");
+    for more in [&[][..], &["--channel", "beta"], &["--tag", "other"]] {
+        let again = sandbox.run(push.iter().chain(more).copied());
+        assert!(!again.ok().stderr().contains("channel sync"), "{again}");
+    }
+    let next = ["push", "in", "oci:next", "--channels", "beta,stable"];
+    let ran = sandbox.run(next.iter().chain(&["--channel", "beta"]).copied());
+    ran.ok()
+        .assert_stderr_has("its metadata name the channel stable, and a push alone");
 }
 
 #[test]

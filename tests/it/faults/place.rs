@@ -47,12 +47,12 @@ impl Place {
                 0,
             ),
             // The destination.
-            "tag" | "confirm" => ("HEAD", format!("/v2/{repository}/manifests/stable"), 0),
+            "tag" | "confirm" => ("HEAD", format!("/v2/{repository}/manifests/Stable"), 0),
             "look" => ("HEAD", "/blobs/sha256:".to_owned(), 0),
             "mount" => ("POST", "/blobs/uploads/?mount=".to_owned(), 0),
             "begin" => ("POST", "/v2/new/blobs/uploads/".to_owned(), 0),
             "send" => ("PUT", "/blobs/uploads/".to_owned(), 0),
-            "name" => ("PUT", format!("/v2/{repository}/manifests/stable"), 0),
+            "name" => ("PUT", format!("/v2/{repository}/manifests/Stable"), 0),
             // The registry.
             "list" | "page" => ("GET", "/v2/demo/tags/list".to_owned(), 0),
             "ping" => ("GET", "/v2/".to_owned(), 2),

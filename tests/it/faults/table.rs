@@ -206,11 +206,11 @@ fn the_program_ends_as_the_library_does() {
         sandbox.secret(SIGNATURE);
         bundle_dir(sandbox.path("in"), "demo", "1.0.0", None);
         let source = format!("{}:1.0.0", registry.repository("demo"));
-        let to = |repository| format!("{}:stable", registry.repository(repository));
+        let to = |repository| format!("{}:Stable", registry.repository(repository));
         let words = match cell.operation {
             "push" => vec!["push".into(), "in".into(), to("new")],
             "pull" => vec!["pull".into(), source, "-o".into(), "out".into()],
-            "tag" => vec!["tag".into(), source, "stable".into()],
+            "tag" => vec!["tag".into(), source, "Stable".into()],
             "copy" => vec!["copy".into(), "-r".into(), source, to("to")],
             "verify" => vec!["verify".into(), source],
             "list" => vec!["list".into(), registry.repository("demo")],

@@ -8,16 +8,20 @@ use std::fmt::Write as _;
 
 use clap::Subcommand;
 use manifest_bundle::Result;
-use manifest_bundle::channel::{Channel, Entry};
+use manifest_bundle::channel::{self as form, Channel, Entry};
 use manifest_bundle::digest::Digest;
+use manifest_bundle::limits::Limits;
+use manifest_bundle::name::ChannelName;
+use manifest_bundle::oci::ManifestBlob;
 use manifest_bundle::ops::channel::{self, Changed};
 use manifest_bundle::ops::resolve::fetch_channel;
 use manifest_bundle::reference::Location;
+use manifest_bundle::store::Store;
 use serde_json::{Map, Value, json};
 
 pub(super) use self::change::join;
 use super::{kdp, repository};
-use crate::args::{AccessArgs, TransferArgs};
+use crate::args::{AccessArgs, TransferArgs, word};
 use crate::output::Answer;
 use crate::settings::Settings;
 
@@ -128,6 +132,29 @@ pub(super) fn value(channel: &Channel, digest: &Digest) -> Value {
             "digest": head.descriptor.digest.to_string(),
         })),
         "bundles": channel.entries().len(),
+    })
+}
+
+/// Shows the index of a channel that was found by any name; nothing for what is none.
+pub(super) fn of_index(blob: &ManifestBlob, store: &dyn Store, limits: &Limits) -> Option<Answer> {
+    let channel = form::of_index(blob, limits)?;
+    Some(show::of_index(&channel, &blob.descriptor.digest, store))
+}
+
+/// Reads the name of a channel, where the flag is given once for each.
+pub(super) fn one_of_several(text: &str) -> std::result::Result<ChannelName, String> {
+    word(text).map_err(|error| match text.split_once(',') {
+        Some(_) => {
+            let flags = text
+                .split(',')
+                .map(|name| format!("--channel {}", name.trim()));
+            let flags: Vec<String> = flags.collect();
+            format!(
+                "{error}; give the flag once for each: `{}`",
+                flags.join(" ")
+            )
+        }
+        None => error,
     })
 }
 

@@ -2,18 +2,20 @@
 
 use std::io::Write as _;
 
+use manifest_bundle::channel::{self as form, Channel};
+use manifest_bundle::digest::Digest;
 use manifest_bundle::ops::copy::{self, Referrer, ReferrersMode};
 use manifest_bundle::ops::destination::Destination;
 use manifest_bundle::ops::open::{self, Place, Reach};
 use manifest_bundle::reference::{Entry, Location};
-use manifest_bundle::store::{self, Name, archive};
+use manifest_bundle::store::{self, Name, Store, archive};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Kind, Result};
 use serde_json::json;
 
 use super::push::{
-    copy_options, location_tag, refuse_other_versions_of, summary, tags_to_set, tell_set,
-    total_size,
+    copy_options, location_tag, moved, refuse_heads, refuse_other_versions_of, summary,
+    tags_to_set, tell_set, total_size,
 };
 use super::record::Record;
 use super::source::{self, Stream};
@@ -30,6 +32,7 @@ use crate::terminal;
 #[command(after_help = "Examples:
   bundle copy ghcr.io/team/etcd:3.5.0 registry.internal/etcd:3.5.0 -r
   bundle copy ghcr.io/team/etcd:3.5.0 etcd.tar
+  bundle copy ghcr.io/team/etcd:channel-stable registry.internal/etcd --channel-tags
   bundle copy oci:store:3.5.0 localhost:5000/etcd --to-username me --to-password-stdin")]
 pub(crate) struct Args {
     /// A registry reference, an archive, oci:DIR[:NAME], or `-` for an archive on stdin
@@ -41,7 +44,11 @@ pub(crate) struct Args {
     /// Take the referrers along
     #[arg(short, long)]
     referrers: bool,
-    /// Let a version's tag name another image than before, and replace a file
+    /// Of the index of a channel: set the tags of its versions, and the tag of its name, at the destination too
+    #[arg(long)]
+    channel_tags: bool,
+    /// Let the tag of a version, or one that a channel keeps on its newest bundle, name another image than before, and replace a
+    /// file
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -78,7 +85,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             args.source, args.destination
         )));
     };
-    let manifest = store::fetch_manifest(source.as_ref(), &name, &source_reach.limits).await?;
+    let manifest = open::manifest(source.as_ref(), &name, &source_reach.limits).await?;
     let digest = manifest.descriptor.digest;
     let source_tag = match &name {
         Name::Tag(tag) => Some(tag.clone()),
@@ -94,6 +101,10 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     }
     let destination = Destination::open(&args.destination, &destination_reach)?;
     destination.look_ahead(args.force)?;
+    if source_tag != tag {
+        let (to, tags) = (destination.store.as_ref(), tag.as_slice());
+        refuse_heads(to, tags, &digest, args.force, settings).await?;
+    }
     let tags: Vec<Tag> = tag.iter().cloned().collect();
     let missing = tags_to_set(
         destination.store.as_ref(),
@@ -104,6 +115,20 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     )
     .await?
     .tags;
+    let channel = form::of_index(&manifest, &source_reach.limits);
+    let wanted = match (&channel, args.channel_tags) {
+        (Some(channel), true) => {
+            channel_tags(channel, destination.store.as_ref(), args.force).await?
+        }
+        (None, true) => {
+            return Err(Error::usage(format!(
+                "`{}` is no channel, and --channel-tags sets the tags of one",
+                args.source
+            ))
+            .hint("the index of a channel has the tag `channel-NAME`"));
+        }
+        (_, false) => Vec::new(),
+    };
     let mode = if args.referrers {
         ReferrersMode::Copy
     } else {
@@ -136,6 +161,24 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     settings
         .talk
         .say(summary(&copied, destination.store.as_ref()));
+    for (tag, digest) in &wanted {
+        let (to, name) = (destination.store.as_ref(), Name::Digest(*digest));
+        let bundle = store::fetch_manifest(to, &name, &destination_reach.limits).await?;
+        copy::name(to, &bundle, std::slice::from_ref(tag)).await?;
+        tell_set(
+            "tagged",
+            &to.place(),
+            std::slice::from_ref(tag),
+            digest,
+            settings,
+        );
+    }
+    if let (Some(channel), false) = (&channel, args.channel_tags) {
+        settings.talk.say(format!(
+            "a channel: neither the tags of its versions nor the tag `{}` were set; --channel-tags sets them",
+            channel.name
+        ));
+    }
     tell_referrers(&copied.referrers, args.referrers, settings);
 
     let mut record = Record::of_store(destination.store.as_ref(), digest, tag.as_ref());
@@ -164,6 +207,39 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         members.insert("referrers".into(), referrers.collect());
     }
     Ok(answer)
+}
+
+/// Returns the tags that must be set so that a copy of a channel is found as the channel is: those of its versions, and last
+/// that of its name.
+///
+/// # Errors
+///
+/// [`Kind::Conflict`](manifest_bundle::Kind::Conflict) for a version's tag that names another bundle there, unless it may move.
+async fn channel_tags(
+    channel: &Channel,
+    to: &dyn Store,
+    force: bool,
+) -> Result<Vec<(Tag, Digest)>> {
+    let mut wanted = Vec::new();
+    for entry in channel.entries().iter().rev() {
+        let tag = Tag::of_version(&entry.facts.version);
+        let tag = tag.map_err(|invalid| invalid.of_kind(Kind::Invalid))?;
+        wanted.push((tag, entry.descriptor.digest));
+    }
+    if let Some(head) = channel.head() {
+        wanted.push((form::head_tag(&channel.name)?, head.descriptor.digest));
+    }
+    let mut missing = Vec::new();
+    for (tag, digest) in wanted {
+        match to.tagged(&tag).await? {
+            Some(present) if present == digest => {}
+            Some(present) if tag.version().is_some() && !force => {
+                return Err(moved(to, &tag, digest, present));
+            }
+            _ => missing.push((tag, digest)),
+        }
+    }
+    Ok(missing)
 }
 
 /// Opens the archive that comes on stdin; objects are no image yet.

@@ -20,6 +20,7 @@ use manifest_bundle::validate::{self, Options};
 use manifest_bundle::{Error, Kind, Result};
 use serde_json::{Value, json};
 
+use super::channel;
 use super::lock::pins;
 use super::record::Record;
 use super::resolve::{self, ChannelArgs};
@@ -30,7 +31,7 @@ use crate::settings::Settings;
 
 /// Show what a bundle is and what is in it
 ///
-/// A directory that cannot be packed is shown as far as it can be read. Of a bundle that is packed already, --package,
+/// Of the index of a channel, what it lists. A directory that cannot be packed is shown as far as it can be read. Of a bundle that is packed already, --package,
 /// --version and --operator-id are expectations, as `pull` has them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -86,17 +87,16 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             source::open_place(place, &source, &pack, settings)?
         }
     };
+    let manifest = opened.manifest(&reach).await?;
+    if expected.is_empty()
+        && let Some(answer) = channel::of_index(&manifest, opened.store.as_ref(), &reach.limits)
+    {
+        return Ok(answer);
+    }
     if args.metadata_only {
-        let manifest = opened.manifest(&reach).await?;
         return from_manifest(&opened, &manifest, &expected);
     }
-    let loaded = load::verify(
-        opened.store.as_ref(),
-        opened.manifest(&reach).await?,
-        &Asked::default(),
-        &reach,
-    )
-    .await?;
+    let loaded = load::verify(opened.store.as_ref(), manifest, &Asked::default(), &reach).await?;
     require(&loaded.unpacked.bundle.metadata, &expected, &opened)?;
     let threads = NonZeroUsize::new(settings.threads).unwrap_or(NonZeroUsize::MIN);
     let options = Options {

@@ -19,11 +19,11 @@ use manifest_bundle::tag::Tag;
 use manifest_bundle::{Kind, Result};
 use serde_json::{Value, json};
 
-use super::channel::{bundles, columns, tell_of_head, value};
+use super::channel::{bundles, columns, one_of_several, tell_of_head, value};
 use super::push::{ToSet, copy_options, summary, tags_to_set, tell_set, total_size};
 use super::source::PackArgs;
 use super::{pull, repository};
-use crate::args::{AccessArgs, TransferArgs, word};
+use crate::args::{AccessArgs, TransferArgs};
 use crate::output::Answer;
 use crate::report::{self, counted};
 use crate::settings::Settings;
@@ -74,7 +74,7 @@ pub(super) struct ExportArgs {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// This channel with its bundles, instead of all channels and all bundles
-    #[arg(long = "channel", value_name = "NAME", value_parser = word::<ChannelName>)]
+    #[arg(long = "channel", value_name = "NAME", value_parser = one_of_several)]
     channels: Vec<ChannelName>,
     /// Write the files of each version as one, `manifest.yaml`
     #[arg(long)]

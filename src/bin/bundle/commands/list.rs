@@ -12,7 +12,8 @@ use crate::settings::Settings;
 
 /// List the tags of a repository, the newest version first
 ///
-/// Versions are written as versions, also where their tags have `_` for `+`. Other tags follow; those that hold the
+/// Versions are written as versions, with `+` where their tags have `_` and with a `v` where their tags have one, so that each
+/// line can be put behind REPOSITORY and a colon. Other tags follow; those that hold the
 /// referrers of digests are left out unless --all is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -41,9 +42,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             tag.clone(),
         )
     });
-    let shown = |tag: &Tag| {
-        tag.version()
-            .map_or_else(|| tag.to_string(), |version| version.to_string())
+    let shown = |tag: &Tag| match tag.version() {
+        Some(_) => tag.as_str().replacen('_', "+", 1),
+        None => tag.to_string(),
     };
     let lines: Vec<String> = tags.iter().map(shown).collect();
     let items: Vec<_> = tags

@@ -13,7 +13,7 @@ use manifest_bundle::store::{Store as _, archive};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Kind, Result};
 
-use super::push::{all_tags, location_tag, tags_to_set, tell_tags};
+use super::push::{all_tags, location_tag, refuse_heads, tags_to_set, tell_tags};
 use super::record::Record;
 use super::source::{self, PackArgs};
 use crate::args::word;
@@ -203,6 +203,7 @@ async fn write_layout(
     let memory = Memory::of_image("memory", &packed.image, None)?;
     let manifest = &packed.image.manifest;
     let tags = std::slice::from_ref(tag);
+    refuse_heads(layout, tags, &manifest.descriptor.digest, force, settings).await?;
     let set = tags_to_set(layout, tags, manifest, force, settings).await?;
     super::push::put(&memory, manifest, layout, &set.tags, settings)
         .await

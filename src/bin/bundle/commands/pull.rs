@@ -172,6 +172,9 @@ pub(super) async fn write(
         Location::Layout { path, entry } => {
             let layout = Layout::open_or_create(&path, &settings.limits)?;
             let name = entry.name.unwrap_or(tag);
+            let tags = std::slice::from_ref(&name);
+            let digest = &loaded.image.manifest.descriptor.digest;
+            super::push::refuse_heads(&layout, tags, digest, args.force, settings).await?;
             let tags = super::push::tags_to_set(
                 &layout,
                 &[name],

@@ -6,6 +6,7 @@ use manifest_bundle::image;
 use manifest_bundle::metadata::Metadata;
 use manifest_bundle::name::ChannelName;
 use manifest_bundle::oci::ManifestBlob;
+use manifest_bundle::ops::channel::head;
 use manifest_bundle::ops::copy::{self, Copied, CopyOptions, ReferrersMode};
 use manifest_bundle::ops::destination::Destination;
 use manifest_bundle::ops::load;
@@ -44,12 +45,12 @@ pub(crate) struct Args {
     #[arg(short, long = "tag", value_name = "TAG", value_parser = tag)]
     tags: Vec<Tag>,
     /// Put the bundle into this channel as well
-    #[arg(long = "channel", value_name = "NAME", value_parser = word::<ChannelName>)]
+    #[arg(long = "channel", value_name = "NAME", value_parser = channel::one_of_several)]
     into: Vec<ChannelName>,
     /// Say what would be pushed and under which tags, send nothing and ask REF nothing; the manifest goes to stderr
     #[arg(long)]
     dry_run: bool,
-    /// Let a version's tag name another bundle than before
+    /// Let the tag of a version, or one that a channel keeps on its newest bundle, name another bundle than before
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -92,9 +93,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         };
         tell_tags(&tags, settings);
         tell_channels(&into, &place, settings)?;
-        if into.is_empty() {
-            tell_named(&metadata, &place, settings);
-        }
+        tell_named(&metadata, &into, &place, settings);
         let record = Record {
             reference: format!("{place}@{digest}"),
             repository: matches!(args.destination, Location::Registry(_)).then_some(place),
@@ -110,6 +109,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let destination = Destination::open(&args.destination, &reach)?;
     destination.look_ahead(args.force)?;
     let to = destination.store.as_ref();
+    let is_joined = |tag: &&Tag| into.iter().any(|name| name.as_str() == tag.as_str());
+    let alone: Vec<Tag> = tags.iter().filter(|tag| !is_joined(tag)).cloned().collect();
+    refuse_heads(to, &alone, &digest, args.force, settings).await?;
     let set = tags_to_set(to, &tags, &manifest, args.force, settings).await?;
     // A channel that cannot take the bundle is known before anything is sent.
     let mut joining = Vec::new();
@@ -131,8 +133,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     for joining in joining {
         joining.write(to, true, &reach, settings).await?;
     }
-    if into.is_empty() {
-        tell_named(&metadata, &place, settings);
+    // `sync` finds bundles by the tags of their versions; what was there before was said before.
+    if set.tags.iter().any(|tag| tag.version().is_some()) {
+        tell_named(&metadata, &into, &place, settings);
     }
     record.metadata = Some(metadata);
     record.left_out = opened.packed.map(|packed| packed.left_out);
@@ -164,18 +167,17 @@ fn tell_channels(into: &[ChannelName], place: &str, settings: &Settings) -> Resu
     Ok(())
 }
 
-/// Says how a bundle gets into the channels that it names itself, which takes a step of its own.
-fn tell_named(metadata: &Metadata, place: &str, settings: &Settings) {
-    if metadata.channels.is_empty() {
-        return;
-    }
-    let names: Vec<&str> = metadata.channels.iter().map(ChannelName::as_str).collect();
-    let (what, them) = match names.len() {
-        1 => ("channel", "it"),
-        _ => ("channels", "them"),
+/// Says how a bundle gets into the channels that its metadata name, beside those that it is put into; that takes a step of its own.
+fn tell_named(metadata: &Metadata, into: &[ChannelName], place: &str, settings: &Settings) {
+    let others = metadata.channels.iter().filter(|name| !into.contains(name));
+    let names: Vec<&str> = others.map(ChannelName::as_str).collect();
+    let what = match names.len() {
+        0 => return,
+        1 => "channel",
+        _ => "channels",
     };
     settings.talk.say(format!(
-        "it names the {what} {}: `bundle channel sync {place}` puts it into {them}",
+        "its metadata name the {what} {}, and a push alone changes no channel: `bundle channel sync {place}` puts it in",
         names.join(", ")
     ));
 }
@@ -322,6 +324,26 @@ pub(super) struct ToSet {
     pub(super) tags: Vec<Tag>,
     /// Whether one of them names something else at the moment.
     pub(super) moves: bool,
+}
+
+/// Refuses tags that channels keep on other bundles, their newest; looks at one tag of the store for each that could be one.
+///
+/// # Errors
+///
+/// [`Kind::Conflict`], unless such a tag may move.
+pub(super) async fn refuse_heads(
+    store: &dyn Store,
+    tags: &[Tag],
+    digest: &Digest,
+    force: bool,
+    settings: &Settings,
+) -> Result<()> {
+    if !force {
+        for tag in tags {
+            head::expect(store, tag, digest, &settings.limits).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Looks where the tags are now and returns those that must be set.

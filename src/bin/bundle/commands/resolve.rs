@@ -6,7 +6,7 @@ use manifest_bundle::name::ChannelName;
 use manifest_bundle::ops::open::Reach;
 use manifest_bundle::ops::resolve::{self, Chosen, PassedOver, Resolution, Summary};
 use manifest_bundle::reference::{Entry, Location, Reference};
-use manifest_bundle::resolution::Question;
+use manifest_bundle::resolution::{Question, Reason};
 use manifest_bundle::store::Store;
 use manifest_bundle::{Error, Kind, Result};
 use serde_json::{Value, json};
@@ -141,6 +141,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         settings
             .talk
             .say(none_fits(&resolution, store.as_ref(), channel));
+        if let Some(hint) = hint_at_pre(&resolution) {
+            settings.talk.say(format!("hint: {hint}"));
+        }
         no_answer(store.as_ref())
     };
     if let Some(members) = answer.value.as_object_mut() {
@@ -216,7 +219,11 @@ pub(super) async fn pin(
     explain(&resolution, SAID, "`bundle resolve --explain`", settings);
     let Some(chosen) = &resolution.chosen else {
         let message = none_fits(&resolution, store.as_ref(), Some(channel));
-        return Err(Error::new(Kind::Refused, message));
+        let error = Error::new(Kind::Refused, message);
+        return Err(match hint_at_pre(&resolution) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        });
     };
     let digest = Some(chosen.digest);
     Ok(match repository {
@@ -252,6 +259,17 @@ fn none_fits(resolution: &Resolution, store: &dyn Store, channel: Option<&Channe
     match resolution.candidates {
         0 => format!("{place} has no bundle to choose from"),
         count => format!("none of the {count} bundles of {place} fits"),
+    }
+}
+
+/// Returns how pre-releases come into question, where there are any and nothing else fits.
+fn hint_at_pre(resolution: &Resolution) -> Option<String> {
+    let all = resolution.passed_over.iter();
+    let count = all.filter(|one| one.reason == Reason::PreRelease).count();
+    match count {
+        0 => None,
+        1 => Some("--pre takes the pre-release into account".to_owned()),
+        _ => Some(format!("--pre takes the {count} pre-releases into account")),
     }
 }
 

@@ -15,7 +15,7 @@ use manifest_bundle::ops::open::{self, Place, Reach};
 use manifest_bundle::ops::pack::{self, PackRequest, Packed};
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::reference::{Entry, Location};
-use manifest_bundle::store::{self, Name, Store};
+use manifest_bundle::store::{Name, Store};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Kind, Result};
 
@@ -157,7 +157,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Fetches the manifest that is meant: the one look at a tag (P4).
     pub(super) async fn manifest(&self, reach: &Reach) -> Result<ManifestBlob> {
-        store::fetch_manifest(self.store.as_ref(), &self.name, &reach.limits).await
+        open::manifest(self.store.as_ref(), &self.name, &reach.limits).await
     }
 }
 

@@ -4,12 +4,11 @@ use manifest_bundle::ops::copy;
 use manifest_bundle::ops::destination::Destination;
 use manifest_bundle::ops::open::{self, Place};
 use manifest_bundle::reference::{Entry, Location, Reference};
-use manifest_bundle::store;
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Result};
 use serde_json::json;
 
-use super::push::{refuse_other_versions_of, tags_to_set, tell_set};
+use super::push::{refuse_heads, refuse_other_versions_of, tags_to_set, tell_set};
 use super::record::Record;
 use crate::args::{AccessArgs, TransferArgs, tag, word};
 use crate::output::Answer;
@@ -17,8 +16,9 @@ use crate::settings::Settings;
 
 /// Give a bundle in a registry or layout more tags
 ///
-/// A version's tag does not move unless --force is given, and no bundle gets that of another version; other tags move,
-/// and the output says from what.
+/// A version's tag does not move unless --force is given, and no bundle gets that of another version; neither does the tag NAME
+/// where there is a channel NAME, which keeps it on its newest bundle (`bundle channel add` puts a bundle into the channel).
+/// Other tags move, and the output says from what.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// HOST/REPOSITORY:TAG or @DIGEST, or oci:DIR[:NAME]
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// The tags
     #[arg(value_name = "TAG", required = true, value_parser = tag)]
     tags: Vec<Tag>,
-    /// Let a version's tag name another bundle than before
+    /// Let the tag of a version, or one that a channel keeps on its newest bundle, name another bundle than before
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -58,10 +58,18 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let Place::Store(source, name) = open::open(&args.reference, &reach).await? else {
         return Err(Error::usage(format!("`{}` has no tags", args.reference)));
     };
-    let manifest = store::fetch_manifest(source.as_ref(), &name, &reach.limits).await?;
+    let manifest = open::manifest(source.as_ref(), &name, &reach.limits).await?;
     refuse_other_versions_of(source.as_ref(), &manifest, &args.tags, &reach).await?;
     let digest = manifest.descriptor.digest;
     let destination = Destination::open(&place, &reach)?;
+    refuse_heads(
+        destination.store.as_ref(),
+        &args.tags,
+        &digest,
+        args.force,
+        settings,
+    )
+    .await?;
     let missing = tags_to_set(
         destination.store.as_ref(),
         &args.tags,

@@ -48,7 +48,7 @@ pub(super) async fn show(args: &ShowArgs, settings: &Settings) -> Result<Answer>
     let store = repository::open(&args.repository, &reach)?;
     let store = store.as_ref();
     let (channel, digest) = fetch_channel(store, &args.channel, &reach).await?;
-    let mut wrong = BTreeMap::new();
+    let mut wrong = Wrong::new();
     let mut unlisted = Vec::new();
     let mut head = None;
     let withdrawn = if args.no_check {
@@ -66,6 +66,42 @@ pub(super) async fn show(args: &ShowArgs, settings: &Settings) -> Result<Answer>
     if !args.no_check {
         tell_head(&channel, head.as_ref(), store, settings);
     }
+    let lines = rows(&channel, &wrong, &withdrawn);
+    let mut answer = whole_value(&channel, &digest, store, &wrong, &withdrawn);
+    if let Some(members) = answer.as_object_mut() {
+        members.insert("unlisted".into(), unlisted.iter().map(named).collect());
+        let head = head.map(|digest| digest.to_string());
+        members.insert("headTag".into(), json!(head));
+    }
+    Ok(Answer::new(columns(&lines), answer))
+}
+
+/// Shows what an index says that was found by any name.
+pub(in crate::commands) fn of_index(
+    channel: &Channel,
+    digest: &Digest,
+    store: &dyn Store,
+) -> Answer {
+    let withdrawn: Withdrawn = channel.withdrawn().iter().map(|one| (*one, None)).collect();
+    let none = BTreeMap::new();
+    let mut text = format!(
+        "channel {} of the package {}",
+        channel.name, channel.package
+    );
+    for line in columns(&rows(channel, &none, &withdrawn)).lines() {
+        text.push('\n');
+        text.push_str(line);
+    }
+    Answer::new(text, whole_value(channel, digest, store, &none, &withdrawn))
+}
+
+/// What is wrong with entries.
+type Wrong = BTreeMap<Digest, Reason>;
+/// What was withdrawn, with the versions of what is still there.
+type Withdrawn = Vec<(Digest, Option<Version>)>;
+
+/// Returns a row for each bundle that is in a channel, and then for each that was withdrawn.
+fn rows(channel: &Channel, wrong: &Wrong, withdrawn: &Withdrawn) -> Vec<[String; 4]> {
     let mut lines = Vec::new();
     for entry in channel.entries() {
         let digest = &entry.descriptor.digest;
@@ -77,32 +113,40 @@ pub(super) async fn show(args: &ShowArgs, settings: &Settings) -> Result<Answer>
             fault.unwrap_or_default(),
         ]);
     }
-    let text = |version: &Option<Version>| version.as_ref().map(ToString::to_string);
-    for (digest, version) in &withdrawn {
+    for (digest, version) in withdrawn {
+        let version = version.as_ref().map(ToString::to_string);
         lines.push([
-            text(version).unwrap_or_else(|| "-".to_owned()),
+            version.unwrap_or_else(|| "-".to_owned()),
             digest.to_string(),
             "withdrawn".to_owned(),
             String::new(),
         ]);
     }
-    let mut answer = value(&channel, &digest);
+    lines
+}
+
+fn whole_value(
+    channel: &Channel,
+    digest: &Digest,
+    store: &dyn Store,
+    wrong: &Wrong,
+    withdrawn: &Withdrawn,
+) -> Value {
+    let mut answer = value(channel, digest);
     let entries = channel
         .entries()
         .iter()
         .map(|entry| entry_value(entry, wrong.get(&entry.descriptor.digest)));
-    let withdrawn = withdrawn
-        .iter()
-        .map(|(digest, version)| json!({ "version": text(version), "digest": digest.to_string() }));
+    let withdrawn = withdrawn.iter().map(|(digest, version)| {
+        let version = version.as_ref().map(ToString::to_string);
+        json!({ "version": version, "digest": digest.to_string() })
+    });
     if let Some(members) = answer.as_object_mut() {
         members.insert("repository".into(), json!(store.place()));
         members.insert("entries".into(), entries.collect());
-        members.insert("unlisted".into(), unlisted.iter().map(named).collect());
         members.insert("withdrawn".into(), withdrawn.collect());
-        let head = head.map(|digest| digest.to_string());
-        members.insert("headTag".into(), json!(head));
     }
-    Ok(Answer::new(columns(&lines), answer))
+    answer
 }
 
 /// Finds bundles that say that they belong to a channel, are not in it and were not withdrawn from it.
