@@ -60,7 +60,7 @@ use crate::tag::Tag;
 pub use access::{Access, AccessSettings, ClientCertificate, Timeouts};
 pub use event::{Event, Events};
 pub use login::{Login, check_login};
-pub use proxy::Proxies;
+pub use proxy::{Proxies, Proxy};
 pub use time::Time;
 
 use answer::Reply;

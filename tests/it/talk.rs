@@ -1,5 +1,7 @@
 //! What the command says to people, on a terminal and elsewhere.
 
+mod notes;
+
 use std::fmt::Write as _;
 
 use crate::support::{Auth, MockRegistry, Modes, PASSWORD, Sandbox, Tls, USER};

@@ -52,7 +52,7 @@ pub(crate) struct Common {
     /// Say nothing but the answer and errors
     #[arg(short, long, global = true, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Say more: what is asked of a registry and which credentials were found; twice for each request
+    /// Say more: which registries are asked, the way there, which credentials were found, what tags name; twice for each request
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Output")]
     pub(crate) verbose: u8,
     #[command(flatten)]

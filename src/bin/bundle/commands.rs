@@ -39,6 +39,7 @@ use crate::args::{Cli, Format, TransferArgs};
 use crate::interrupt;
 use crate::output::Answer;
 use crate::settings::Settings;
+use crate::talk::Talk;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -177,13 +178,13 @@ impl Command {
 }
 
 /// Runs a command until it is done, its time is up, or a signal asks to stop.
-pub(crate) fn run(cli: Cli) -> Result<Answer> {
+pub(crate) fn run(cli: Cli, talk: &Talk) -> Result<Answer> {
     if cli.common.format == Format::Sarif && !matches!(cli.command, Command::Validate(_)) {
         let error = Error::usage("`--format sarif` is for `validate` alone");
         return Err(error.hint("use `--format json`"));
     }
     let reads_stdin = cli.command.sources().contains(&&Location::Stream);
-    let mut settings = Settings::new(&cli.common, reads_stdin);
+    let mut settings = Settings::new(&cli.common, talk.clone(), reads_stdin);
     let mut timeout = None;
     if let Some(transfer) = cli.command.transfer() {
         settings.concurrency = transfer.concurrency.into();

@@ -142,7 +142,12 @@ where
             signal = signals.first() => Err(Error::new(Kind::Interrupted, format!("stopped by {signal}")).found(signal)),
             () = elapsed(timeout) => {
                 let seconds = timeout.unwrap_or_default().as_secs_f64();
-                let late = format!("not done after {seconds} s (--timeout)");
+                let mut late = format!("not done after {seconds} s (--timeout)");
+                // Many attempts may have failed without ever coming to an end of their own.
+                if let Some(why) = settings.last_failure() {
+                    late.push_str("; the last failure: ");
+                    late.push_str(&why);
+                }
                 let error = Error::new(Kind::Unreachable, late).retryable();
                 Err(match subject {
                     Some(subject) => error.at(&subject).reference(subject),

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use clap::FromArgMatches as _;
 
 use args::Cli;
+use talk::Talk;
 
 fn main() -> ExitCode {
     interrupt::survive_full_files();
@@ -25,9 +26,13 @@ fn main() -> ExitCode {
         Err(error) => return report::usage(error, wants_machine_format()),
     };
     let format = cli.common.format;
-    match commands::run(cli) {
-        Ok(answer) => output::print(&answer, format),
-        Err(error) => report::failure(&error, format),
+    let talk = Talk::new(&cli.common);
+    match commands::run(cli, &talk) {
+        Ok(answer) => {
+            talk.release();
+            output::print(&answer, format)
+        }
+        Err(error) => report::failure(&error, format, &talk.held()),
     }
 }
 

@@ -34,8 +34,8 @@ pub(crate) fn exit_code(kind: Kind) -> u8 {
     }
 }
 
-/// Prints an error and returns its exit code.
-pub(crate) fn failure(error: &Error, format: Format) -> ExitCode {
+/// Prints an error and returns its exit code; `notes` are what was said before and is not on stderr, for machines.
+pub(crate) fn failure(error: &Error, format: Format, notes: &[String]) -> ExitCode {
     let code = if error.detail().found.as_deref() == Some("SIGTERM") {
         143
     } else {
@@ -44,7 +44,11 @@ pub(crate) fn failure(error: &Error, format: Format) -> ExitCode {
     let text = match format {
         Format::Text => shown_lines(&text(error)),
         Format::Json | Format::Yaml | Format::Sarif => {
-            ascii_safe(&json!({ "error": value(error, code) }).to_string())
+            let mut value = value(error, code);
+            if !notes.is_empty() {
+                value.insert("notes".into(), notes.into());
+            }
+            ascii_safe(&json!({ "error": value }).to_string())
         }
     };
     // Nobody is left to tell when stderr is gone.
@@ -119,7 +123,7 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
 }
 
 /// Returns the members of the JSON error; those that do not apply are absent.
-fn value(error: &Error, code: u8) -> Value {
+fn value(error: &Error, code: u8) -> Map<String, Value> {
     let detail = error.detail();
     let mut members = Map::new();
     members.insert("kind".into(), error.kind().name().into());
@@ -150,7 +154,7 @@ fn value(error: &Error, code: u8) -> Value {
         members.insert("checks".into(), detail.checks.iter().map(check).collect());
     }
     members.insert("retryable".into(), detail.retryable.into());
-    Value::Object(members)
+    members
 }
 
 /// Returns a finding with all its keys.
@@ -234,7 +238,7 @@ pub(crate) fn usage(mut error: clap::Error, for_machines: bool) -> ExitCode {
             .min();
         let message = end.and_then(|end| text.get(..end)).unwrap_or(&text);
         let message = message.strip_prefix("error: ").unwrap_or(message);
-        return failure(&Error::usage(message.trim_end()), Format::Json);
+        return failure(&Error::usage(message.trim_end()), Format::Json, &[]);
     }
     // What the caller typed is in the message: it is escaped, and so comes without colour.
     let _ = write!(std::io::stderr(), "{}", shown_lines(&rendered.to_string()));

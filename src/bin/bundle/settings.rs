@@ -1,6 +1,5 @@
 //! The environment, read once, and what follows from it and the flags. No other module reads the environment.
 
-use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +12,7 @@ use manifest_bundle::limits::{Ceiling, Limits};
 use manifest_bundle::ops::open::Reach;
 use manifest_bundle::reference::{self, Location};
 use manifest_bundle::store::registry::{
-    self, AccessSettings, ClientCertificate, Event, Events, Proxies, Time,
+    self, AccessSettings, ClientCertificate, Event, Events, Proxies, Proxy, Time,
 };
 use manifest_bundle::{Error, Result};
 
@@ -40,16 +39,19 @@ pub(crate) struct Settings {
     pub(crate) stdin: Stdin,
     /// Set when the command is to stop.
     pub(crate) stop: Stop,
+    /// Why the last attempt failed that another one follows.
+    last_failure: Arc<Mutex<Option<String>>>,
     /// What registries were reached with, for whoever tidies up there.
     reached: Arc<Mutex<Vec<registry::Access>>>,
 }
 
 impl Settings {
-    /// Takes the flags that every command has, and whether a source of this one is `-`.
-    pub(crate) fn new(common: &Common, reads_stdin: bool) -> Self {
+    /// Takes the flags that every command has, what says things on the way, and whether a source of this one is `-`.
+    pub(crate) fn new(common: &Common, talk: Talk, reads_stdin: bool) -> Self {
         Self {
             limits: common.limits.limits.clone(),
-            talk: Talk::new(common.quiet, common.verbose),
+            talk,
+            last_failure: Arc::default(),
             format: common.format,
             spool_directory: std::env::temp_dir(),
             concurrency: 1,
@@ -58,6 +60,12 @@ impl Settings {
             stop: Stop::default(),
             reached: Arc::default(),
         }
+    }
+
+    /// Returns why the last attempt failed that another one followed, with its place.
+    pub(crate) fn last_failure(&self) -> Option<String> {
+        let last = self.last_failure.lock();
+        last.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits, but no longer than that, until uploads that came to nothing are ended at their registries.
@@ -211,10 +219,19 @@ impl Settings {
     }
 
     fn events(&self) -> Events {
-        let talk = self.talk.clone();
-        Events::new(move |event| match event {
-            Event::Retry { .. } => talk.say(event.to_string()),
+        let (talk, last) = (self.talk.clone(), Arc::clone(&self.last_failure));
+        Events::new(move |event| match &event {
+            Event::Retry { place, why, .. } => {
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                *last = Some(format!("{place}: {why}"));
+                drop(last);
+                talk.say(event.to_string());
+            }
             Event::Request { .. } => talk.trace(&event),
+            Event::Reached { .. }
+            | Event::Credentials { .. }
+            | Event::Open { .. }
+            | Event::Resolved { .. } => talk.detail(event.to_string()),
             Event::Warning(text) => talk.warn(text),
             Event::Sent { .. } | Event::Received { .. } => talk.moved(&event),
         })
@@ -262,17 +279,18 @@ fn read_pem(path: &PathBuf) -> Result<Vec<u8>> {
 /// Reads the proxy variables, in both cases of letters; the lower case wins, as in curl.
 fn proxies() -> Proxies {
     let get = |name: &str| {
-        let value: Option<OsString> =
-            std::env::var_os(name.to_ascii_lowercase()).or_else(|| std::env::var_os(name));
-        value
-            .and_then(|value| value.into_string().ok())
-            .filter(|value| !value.is_empty())
+        let names = [name.to_ascii_lowercase(), name.to_owned()];
+        let set = names
+            .into_iter()
+            .find_map(|name| Some((std::env::var_os(&name)?, name)));
+        set.and_then(|(value, name)| Some((value.into_string().ok()?, name)))
+            .filter(|(value, _)| !value.is_empty())
     };
-    let all = get("ALL_PROXY");
+    let proxy = |name: &str| get(name).map(|(url, name)| Proxy::new(url, name));
     Proxies {
-        http: get("HTTP_PROXY").or_else(|| all.clone()),
-        https: get("HTTPS_PROXY").or(all),
-        no_proxy: get("NO_PROXY").unwrap_or_default(),
+        http: proxy("HTTP_PROXY").or_else(|| proxy("ALL_PROXY")),
+        https: proxy("HTTPS_PROXY").or_else(|| proxy("ALL_PROXY")),
+        no_proxy: get("NO_PROXY").map(|(hosts, _)| hosts).unwrap_or_default(),
     }
 }
 

@@ -1,8 +1,11 @@
 //! What is said on the way: lines on stderr, escaped, none with `--quiet`.
+//!
+//! With a format for machines, a failed run has nothing on stderr but the error (spec/README.md, "What machines read"): lines
+//! are held until it is known how the run ends, and are a part of the error then. With `--verbose` somebody is watching.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,6 +14,7 @@ use manifest_bundle::progress::Progress as Steps;
 use manifest_bundle::store::Store;
 use manifest_bundle::store::registry::Event;
 
+use crate::args::{Common, Format};
 use crate::terminal::{self, Screen};
 
 /// How much is said.
@@ -30,14 +34,19 @@ struct Inner {
     registries: AtomicU64,
     /// Set when nothing is to be drawn any more.
     over: AtomicBool,
+    /// What was said and is not on stderr yet; none where it goes there at once.
+    held: Option<Mutex<Vec<String>>>,
 }
 
 impl Talk {
-    /// Takes `--quiet` and the number of `--verbose`.
-    pub(crate) fn new(quiet: bool, verbose: u8) -> Self {
+    /// Takes `--quiet`, `--verbose` and `--format`.
+    pub(crate) fn new(common: &Common) -> Self {
         let terminal = std::io::stderr().is_terminal();
+        let (quiet, verbose) = (common.quiet, common.verbose);
+        let is_held = common.format != Format::Text && verbose == 0;
         Self {
             inner: Arc::new(Inner {
+                held: is_held.then(Mutex::default),
                 quiet,
                 verbose,
                 terminal,
@@ -96,7 +105,39 @@ impl Talk {
         }
     }
 
+    /// Says a line at once, unless nothing shall be said: to somebody who is waited for.
+    pub(crate) fn say_now(&self, line: &str) {
+        if !self.inner.quiet {
+            self.print(line);
+        }
+    }
+
+    /// Prints what was held: the run did not fail.
+    pub(crate) fn release(&self) {
+        for line in self.held() {
+            self.print(&line);
+        }
+    }
+
+    /// Takes what was held.
+    pub(crate) fn held(&self) -> Vec<String> {
+        let Some(held) = &self.inner.held else {
+            return Vec::new();
+        };
+        std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn write(&self, line: &str) {
+        match &self.inner.held {
+            Some(held) => {
+                let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+                held.push(line.to_owned());
+            }
+            None => self.print(line),
+        }
+    }
+
+    fn print(&self, line: &str) {
         self.inner.bar.suspend(|| {
             // Nobody is left to tell when stderr is gone.
             let _ = writeln!(std::io::stderr().lock(), "{}", shown_lines(line));

@@ -10,10 +10,10 @@ use crate::error::{Error, Kind, Result};
 use crate::escape::shown;
 use crate::limits::Ceiling;
 
-use super::location::shown_origin;
+use super::proxy::Via;
 use super::retry::{Again, Failure, RETRY_AFTER_MAX, retry_after};
 use super::time::Time;
-use super::transport::{PROXY_PASSWORD, SPEAKS_HTTPS};
+use super::transport::{PROXY_PASSWORD, SPEAKS_HTTPS, way};
 
 /// How much of a server's own words is shown, in bytes.
 const WORDS_MAX: usize = 1024;
@@ -25,6 +25,8 @@ pub(super) struct Head {
     pub(super) headers: HeaderMap,
     /// Where the answer came from, after redirects.
     pub(super) url: Url,
+    /// The proxy that it came through.
+    pub(super) via: Option<Via>,
     /// Whether it came from another origin than the request was meant for, or by way of one.
     pub(super) away: bool,
 }
@@ -122,10 +124,11 @@ impl Reply {
         let codes = codes(&self.body);
         let has = |code: &str| codes.iter().any(|(found, _)| found == code);
         let said = words(&self.head, &self.body, &codes);
-        let from = if self.head.away {
-            format!("{} answered ", shown_origin(&self.head.url))
-        } else {
-            String::new()
+        // Over plain HTTP it may be the proxy that answers, and nobody can tell.
+        let via = self.head.via.as_ref();
+        let from = match via.filter(|_| self.head.url.scheme() == "http") {
+            None if !self.head.away => String::new(),
+            via => format!("{} answered ", way(&self.head.url, via)),
         };
         let message = format!("{doing}: {from}{}{said}", status_text(status));
         let wants_https =
@@ -316,6 +319,7 @@ mod tests {
                 status: StatusCode::from_u16(status).unwrap(),
                 headers,
                 url: "https://cdn.example:1/x?token=hunter2".parse().unwrap(),
+                via: None,
                 away: false,
             },
             body: Bytes::copy_from_slice(body.as_bytes()),

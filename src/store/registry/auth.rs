@@ -20,6 +20,7 @@ use crate::reference::Repository;
 
 use super::body::Body;
 use super::challenge::{Wanted, wanted};
+use super::event::Event;
 use super::http::{Live, Request};
 use super::location::is_loopback;
 use super::retry::Failure;
@@ -155,6 +156,9 @@ impl Session {
             let is_let_in = live.head.status.is_success() || live.head.status.as_u16() == 404;
             if let (Leave::Unknown, true) = (&grant.leave, is_let_in) {
                 grant.leave = Leave::Open;
+                self.tell_once(Event::Open {
+                    place: request.scope.repository.to_string(),
+                });
             }
             // What another origin asks for is not for us to answer.
             if live.head.status != StatusCode::UNAUTHORIZED || live.head.away {
@@ -208,6 +212,15 @@ impl Session {
         grant.leave = Leave::Unknown;
         let credentials = &self.settings.credentials;
         let found = credentials.find(&scope.repository).await?;
+        let place = scope.repository.to_string();
+        self.tell_once(Event::Credentials {
+            found: found.as_ref().map(|found| found.origin.clone()),
+            notes: match found {
+                Some(_) => Vec::new(),
+                None => credentials.notes(&scope.repository),
+            },
+            place,
+        });
         let tried = match &found {
             Some(found) => format!("tried the credentials from {}", found.origin),
             None => "no credentials were found".to_owned(),

@@ -37,6 +37,34 @@ pub enum Event {
         /// From the first byte that was sent to the last that was read.
         took: Duration,
     },
+    /// A registry, or what it points to (its token service, its storage), is asked for the first time.
+    Reached {
+        /// Scheme, host and port; escaped.
+        origin: String,
+        /// The proxy on the way, without its password, and where it was set; escaped.
+        proxy: Option<String>,
+    },
+    /// The registry asked for credentials, which were looked for; told once for each repository and outcome.
+    Credentials {
+        /// The repository.
+        place: String,
+        /// Where they were found; none where there are none. Never the secret itself.
+        found: Option<String>,
+        /// What the look-up had to say: where it looked, what is missing.
+        notes: Vec<String>,
+    },
+    /// The registry let a request in without asking for credentials.
+    Open {
+        /// The repository.
+        place: String,
+    },
+    /// A tag was looked up; told once for each outcome.
+    Resolved {
+        /// Repository and tag.
+        reference: String,
+        /// What it names; none where there is no such tag.
+        digest: Option<Digest>,
+    },
     /// Something is not as it should be but does not stop the work; escaped.
     Warning(String),
     /// Bytes of a blob left for the registry. After a failed attempt they are counted again.
@@ -85,6 +113,30 @@ impl fmt::Display for Event {
                 let took = took.as_millis();
                 write!(f, ", {sent} bytes sent, {received} received, {took} ms")
             }
+            Self::Reached { origin, proxy } => {
+                write!(f, "asking {origin}")?;
+                match proxy {
+                    Some(proxy) => write!(f, " through the proxy {proxy}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Credentials {
+                place,
+                found,
+                notes,
+            } => {
+                write!(f, "{place} asks for credentials: ")?;
+                match found {
+                    Some(found) => write!(f, "found in {found}"),
+                    None => f.write_str("none were found"),
+                }?;
+                notes.iter().try_for_each(|note| write!(f, "; {note}"))
+            }
+            Self::Open { place } => write!(f, "{place} asks for no credentials"),
+            Self::Resolved { reference, digest } => match digest {
+                Some(digest) => write!(f, "{reference} is {digest}"),
+                None => write!(f, "{reference} is not there"),
+            },
             Self::Warning(text) => f.write_str(text),
             Self::Sent { digest, bytes } => write!(f, "{digest}: sent {bytes} bytes"),
             Self::Received { digest, bytes } => write!(f, "{digest}: received {bytes} bytes"),

@@ -20,9 +20,11 @@ use crate::limits::Ceiling;
 use super::answer::{Collector, Head, Reply};
 use super::auth::Scope;
 use super::body::{self, Body, Progress};
+use super::event::Event;
 use super::incoming::Incoming;
 use super::location::{check_step, resolve, same_origin, shown_origin};
 use super::noted::Noted;
+use super::proxy::Via;
 use super::retry::{Again, Attempts, Failure};
 use super::session::{HEAD_MAX, Session};
 use super::transport;
@@ -137,16 +139,22 @@ impl Session {
             };
             let (events, time) = (self.events(), &self.settings.time);
             let mut noted = Noted::new(events, time, &method, &url, away);
-            let sending = self.transmit(client, &method, &url, headers, body, &mut noted);
+            let via = self.routes.of(&url).cloned();
+            self.tell_once(Event::Reached {
+                origin: shown_origin(&url),
+                proxy: via.as_ref().map(ToString::to_string),
+            });
+            let to = (&url, via.as_ref());
+            let sending = self.transmit(client, &method, to, headers, body, &mut noted);
             let response = sending.await?;
-            let head = head_of(&response, url.clone(), away)?;
+            let head = head_of(&response, url.clone(), via.clone(), away)?;
             if is_own && !away {
                 self.hear(&head.headers);
                 self.answered_from(response.remote_addr());
             }
             let status = head.status;
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
-                let incoming = Incoming::new(response, self.settings.timeouts, noted);
+                let incoming = Incoming::new(response, via, self.settings.timeouts, noted);
                 return Ok(Live { head, incoming });
             }
             let Some(location) = head.header(&LOCATION) else {
@@ -182,7 +190,7 @@ impl Session {
         &self,
         client: &reqwest::Client,
         method: &Method,
-        url: &Url,
+        (url, via): (&Url, Option<&Via>),
         headers: HeaderMap,
         body: &Body,
         noted: &mut Noted,
@@ -215,9 +223,9 @@ impl Session {
                 Some(fault) => Error::new(Kind::Io, "cannot read what is to be sent")
                     .source(fault)
                     .into(),
-                None => transport::failure(error, url),
+                None => transport::failure(error, url, via),
             }),
-            None => Err(transport::too_slow(url, self.settings.timeouts.idle)),
+            None => Err(transport::too_slow(url, via, self.settings.timeouts.idle)),
         }
     }
 
@@ -248,7 +256,7 @@ impl Session {
 }
 
 /// Takes the head of an answer; one that is too large is refused.
-fn head_of(response: &Response, url: Url, away: bool) -> Result<Head> {
+fn head_of(response: &Response, url: Url, via: Option<Via>, away: bool) -> Result<Head> {
     let headers = response.headers().clone();
     let size: usize = headers
         .iter()
@@ -269,6 +277,7 @@ fn head_of(response: &Response, url: Url, away: bool) -> Result<Head> {
         status: response.status(),
         headers,
         url,
+        via,
         away,
     })
 }

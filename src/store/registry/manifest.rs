@@ -16,6 +16,7 @@ use crate::tag::Tag;
 use super::Registry;
 use super::answer::{Head, Reply};
 use super::body::Body;
+use super::event::Event;
 use super::http::Request;
 
 /// The registry's word for the digest of what it sends or got.
@@ -29,6 +30,7 @@ impl Registry {
         let request = self.manifest_request(Method::GET, name, "cannot read the manifest")?;
         let reply = self.exchange(&request).await?;
         if reply.status().as_u16() == 404 {
+            self.tell_resolved(name, None);
             return Err(self.no_manifest(&reply, name));
         }
         if !reply.status().is_success() {
@@ -48,6 +50,7 @@ impl Registry {
             Name::Digest(wanted) => digest_like(wanted, &reply.body),
         };
         check_digest_header(&reply.head, &digest)?;
+        self.tell_resolved(name, Some(digest));
         let declared = reply.head.media_type();
         let known = declared.starts_with("application/vnd.");
         Ok(RawManifest {
@@ -61,12 +64,16 @@ impl Registry {
         let request = self.manifest_request(Method::HEAD, name, "cannot look up the manifest")?;
         let reply = self.exchange(&request).await?;
         match reply.status().as_u16() {
-            404 => return Ok(None),
+            404 => {
+                self.tell_resolved(name, None);
+                return Ok(None);
+            }
             400 | 405 | 501 => {}
             _ if !reply.status().is_success() => return Err(self.refused(&reply, &request)),
             _ => {
                 let said = reply.header(&CONTENT_DIGEST).map(str::parse::<Digest>);
                 if let Some(Ok(digest)) = said {
+                    self.tell_resolved(name, Some(digest));
                     return Ok(Some(digest));
                 }
             }
@@ -78,6 +85,18 @@ impl Registry {
             })),
             Err(error) if error.kind() == Kind::NotFound => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Tells what a tag names; those of referrers are looked for and not asked for.
+    fn tell_resolved(&self, name: &Name, digest: Option<Digest>) {
+        if let Name::Tag(tag) = name
+            && !tag.is_referrers()
+        {
+            self.session.tell_once(Event::Resolved {
+                reference: format!("{}:{tag}", self.place_name()),
+                digest,
+            });
         }
     }
 

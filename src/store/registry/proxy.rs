@@ -8,7 +8,7 @@ use url::{Host, Url};
 use crate::error::{Error, Result};
 use crate::escape::shown;
 
-use super::location::is_loopback;
+use super::location::{is_loopback, shown_origin};
 
 /// The proxies as users write them into `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
 ///
@@ -17,12 +17,38 @@ use super::location::is_loopback;
 #[derive(Clone, Default)]
 pub struct Proxies {
     /// For registries over plain HTTP.
-    pub http: Option<String>,
+    pub http: Option<Proxy>,
     /// For registries over HTTPS.
-    pub https: Option<String>,
+    pub https: Option<Proxy>,
     /// Hosts that are reached directly, separated by commas: `*`, names (with everything below them, a leading `.` or
     /// `*.` makes no difference), addresses, and networks such as `10.0.0.0/8`; each name or address may have a port.
     pub no_proxy: String,
+}
+
+/// A proxy, and where it was set.
+#[derive(Clone)]
+pub struct Proxy {
+    /// The URL.
+    pub url: String,
+    /// Where it was set, for messages: `HTTPS_PROXY`, `all_proxy`; never the URL itself.
+    pub origin: String,
+}
+
+impl Proxy {
+    /// Takes a URL, and where it was set.
+    pub fn new(url: impl Into<String>, origin: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            origin: origin.into(),
+        }
+    }
+}
+
+/// Hides the URL: it may hold a password.
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({})", self.origin)
+    }
 }
 
 /// Hides the URLs: they may hold passwords.
@@ -39,23 +65,44 @@ impl fmt::Debug for Proxies {
 /// [`Proxies`] whose URLs were read.
 #[derive(Clone)]
 pub(super) struct Routes {
-    http: Option<Url>,
-    https: Option<Url>,
+    http: Option<Via>,
+    https: Option<Via>,
     no_proxy: String,
+}
+
+/// A proxy whose URL was read; shown without its password, and with where it was set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Via {
+    url: Url,
+    origin: String,
+}
+
+impl Via {
+    /// Returns the URL, which may hold a password.
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (url, origin) = (shown_origin(&self.url), shown(&self.origin));
+        write!(f, "{url} (from {origin})")
+    }
 }
 
 impl Routes {
     /// Reads the URLs; empty ones mean no proxy.
     pub(super) fn new(proxies: &Proxies) -> Result<Self> {
         Ok(Self {
-            http: read("HTTP_PROXY", proxies.http.as_deref())?,
-            https: read("HTTPS_PROXY", proxies.https.as_deref())?,
+            http: read(proxies.http.as_ref())?,
+            https: read(proxies.https.as_ref())?,
             no_proxy: proxies.no_proxy.clone(),
         })
     }
 
     /// Returns the proxy for a URL, or nothing when it is reached directly.
-    pub(super) fn of(&self, url: &Url) -> Option<&Url> {
+    pub(super) fn of(&self, url: &Url) -> Option<&Via> {
         let proxy = match url.scheme() {
             "https" => self.https.as_ref(),
             _ => self.http.as_ref(),
@@ -66,7 +113,7 @@ impl Routes {
     /// Returns the hosts of the proxies.
     pub(super) fn hosts(&self) -> Vec<String> {
         let proxies = [&self.http, &self.https].into_iter().flatten();
-        let hosts = proxies.filter_map(Url::host_str);
+        let hosts = proxies.filter_map(|proxy| proxy.url.host_str());
         hosts.map(str::to_owned).collect()
     }
 
@@ -75,15 +122,17 @@ impl Routes {
         [&self.http, &self.https]
             .into_iter()
             .flatten()
-            .any(|proxy| proxy.scheme() == "https")
+            .any(|proxy| proxy.url.scheme() == "https")
     }
 }
 
 /// Reads the URL of a proxy; the message never repeats it, because it may hold a password.
-fn read(name: &str, proxy: Option<&str>) -> Result<Option<Url>> {
-    let Some(text) = proxy.map(str::trim).filter(|text| !text.is_empty()) else {
+fn read(proxy: Option<&Proxy>) -> Result<Option<Via>> {
+    let Some(proxy) = proxy else { return Ok(None) };
+    let (text, name) = (proxy.url.trim(), shown(&proxy.origin));
+    if text.is_empty() {
         return Ok(None);
-    };
+    }
     let with_scheme = if text.contains("://") {
         text.to_owned()
     } else {
@@ -91,7 +140,10 @@ fn read(name: &str, proxy: Option<&str>) -> Result<Option<Url>> {
     };
     match Url::parse(&with_scheme) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.host().is_some() => {
-            Ok(Some(url))
+            Ok(Some(Via {
+                url,
+                origin: proxy.origin.clone(),
+            }))
         }
         Ok(url) if url.host().is_some() => Err(Error::usage(format!(
             "the proxy in `{name}` is of the scheme `{}`; only `http` and `https` are supported",
@@ -240,12 +292,18 @@ mod tests {
     #[test]
     fn each_scheme_has_its_proxy_and_this_machine_none() {
         let routes = Routes::new(&Proxies {
-            http: Some("plain.example:3128".into()),
-            https: Some(" https://user:pass%2F@tls.example ".into()),
+            http: Some(Proxy::new("plain.example:3128", "HTTP_PROXY")),
+            https: Some(Proxy::new(
+                " https://user:pass%2F@tls.example ",
+                "all_proxy",
+            )),
             no_proxy: "direct.example".into(),
         })
         .unwrap();
-        let of = |url: &str| routes.of(&url.parse().unwrap()).map(Url::as_str);
+        let of = |url: &str| {
+            let via = routes.of(&url.parse().unwrap());
+            via.map(|via| via.url().as_str())
+        };
         assert_eq!(of("http://r.example/"), Some("http://plain.example:3128/"));
         assert_eq!(
             of("https://r.example/"),
@@ -260,13 +318,22 @@ mod tests {
             assert_eq!(of(direct), None, "{direct}");
         }
         assert!(routes.any_over_tls());
+        let shown = |url: &str| routes.of(&url.parse().unwrap()).unwrap().to_string();
+        assert_eq!(
+            shown("http://r.example/"),
+            "http://plain.example:3128 (from HTTP_PROXY)"
+        );
+        assert_eq!(
+            shown("https://r.example/"),
+            "https://tls.example (from all_proxy)"
+        );
     }
 
     #[test]
     fn a_proxy_that_cannot_be_used_is_an_error_without_its_password() {
         for bad in ["socks5://u:hunter2@p", "http://u:hunter2@", "http://", "::"] {
             let error = Routes::new(&Proxies {
-                https: Some(bad.into()),
+                https: Some(Proxy::new(bad, "HTTPS_PROXY")),
                 ..Proxies::default()
             });
             let error = error.err().unwrap();
@@ -274,12 +341,12 @@ mod tests {
             assert!(!error.message().contains("hunter2"), "{error}");
         }
         let none = Routes::new(&Proxies {
-            http: Some("  ".into()),
+            http: Some(Proxy::new("  ", "HTTP_PROXY")),
             ..Proxies::default()
         });
         assert!(none.unwrap().http.is_none());
         let shown = Proxies {
-            http: Some("http://u:hunter2@p".into()),
+            http: Some(Proxy::new("http://u:hunter2@p", "HTTP_PROXY")),
             ..Proxies::default()
         };
         assert!(!format!("{shown:?}").contains("hunter2"));

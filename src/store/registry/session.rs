@@ -3,6 +3,7 @@
 //! There are two HTTP clients. One speaks with the registry itself and alone has the client certificate and the leave to
 //! accept any certificate; the other speaks with everything that the registry points to.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +20,7 @@ use crate::reference;
 
 use super::access::{AccessSettings, ClientCertificate};
 use super::auth::Auth;
-use super::event::Events;
+use super::event::{Event, Events};
 use super::location::{is_private, is_private_ip};
 use super::proxy::Routes;
 use super::resolve;
@@ -29,6 +30,9 @@ use super::warning::Warnings;
 /// The largest head of an answer, in bytes.
 pub(super) const HEAD_MAX: u32 = 64 * 1024;
 
+/// How many different things that are told once are told of one registry.
+const TOLD_MAX: usize = 10_000;
+
 /// One registry, as one caller sees it.
 pub(super) struct Session {
     pub(super) registry: reference::Registry,
@@ -37,6 +41,10 @@ pub(super) struct Session {
     pub(super) settings: Arc<AccessSettings>,
     pub(super) auth: Auth,
     pub(super) warnings: Warnings,
+    /// Which proxy a request goes through.
+    pub(super) routes: Routes,
+    /// What was told already.
+    told: Mutex<HashSet<String>>,
     own: reqwest::Client,
     /// Made when it is needed: reading the system's certificates takes time.
     other: OnceLock<reqwest::Client>,
@@ -67,9 +75,12 @@ impl Session {
         let base = Url::parse(&base)
             .map_err(|_| Error::usage(format!("`{}` is no registry", shown(&base))))?;
         let private = Arc::new(AtomicBool::new(is_private(&base)));
-        let is_proxied = Routes::new(&settings.proxies)?.of(&base).is_some();
+        let routes = Routes::new(&settings.proxies)?;
+        let is_proxied = routes.of(&base).is_some();
         Ok(Self {
             registry: registry.clone(),
+            routes,
+            told: Mutex::default(),
             own: client(settings, plain, true, resolve::Own)?,
             other: OnceLock::new(),
             settings: Arc::clone(settings),
@@ -94,7 +105,7 @@ impl Session {
         }
         let resolver = resolve::Other {
             is_private: Arc::clone(&self.private),
-            proxies: Routes::new(&self.settings.proxies)?.hosts(),
+            proxies: self.routes.hosts(),
         };
         let client = client(&self.settings, false, false, resolver)?;
         Ok(self.other.get_or_init(|| client))
@@ -121,6 +132,16 @@ impl Session {
 
     pub(super) fn events(&self) -> &Events {
         &self.settings.events
+    }
+
+    /// Tells something, unless it was told before; what is told so far is bounded.
+    pub(super) fn tell_once(&self, event: Event) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = told.len() < TOLD_MAX && told.insert(event.to_string());
+        drop(told);
+        if is_new {
+            self.events().tell(event);
+        }
     }
 
     /// Takes a task that tidies up.
@@ -210,7 +231,9 @@ fn client(
         .http2_max_header_list_size(HEAD_MAX)
         // Forgets what the environment says about proxies; ours come as values.
         .no_proxy()
-        .proxy(reqwest::Proxy::custom(move |url| routes.of(url).cloned()));
+        .proxy(reqwest::Proxy::custom(move |url| {
+            routes.of(url).map(|via| via.url().clone())
+        }));
     let authorities = settings.authorities()?;
     builder = if plain {
         builder.tls_certs_only(authorities)
@@ -232,7 +255,7 @@ fn client(
 
 #[cfg(test)]
 mod tests {
-    use super::super::proxy::Proxies;
+    use super::super::proxy::{Proxies, Proxy};
     use super::*;
 
     fn session(host: &str, proxies: Proxies) -> Session {
@@ -260,7 +283,7 @@ mod tests {
         assert!(named.is_public());
         // That is the address of the proxy.
         let proxies = Proxies {
-            http: Some("http://10.0.0.1:3128".into()),
+            http: Some(Proxy::new("http://10.0.0.1:3128", "HTTP_PROXY")),
             ..Proxies::default()
         };
         let proxied = session("registry.example", proxies);

@@ -11,6 +11,7 @@ use crate::error::{Error, Kind};
 use crate::escape::shown;
 
 use super::location::shown_origin;
+use super::proxy::Via;
 use super::resolve::{NoSuchName, PrivateNetwork};
 use super::retry::Failure;
 
@@ -21,24 +22,46 @@ pub(super) const SPEAKS_HTTPS: &str = "if it speaks HTTPS: leave out --plain-htt
 pub(super) const PROXY_PASSWORD: &str =
     "put the password into the proxy's URL: http://USER:PASSWORD@HOST:PORT";
 
+/// What to do about a proxy that cannot be reached.
+const PROXY_RIGHT: &str =
+    "is the proxy the right one? NO_PROXY names the hosts that are reached without it";
+
 /// Says that the server is silent.
-pub(super) fn too_slow(url: &Url, idle: Duration) -> Failure {
+pub(super) fn too_slow(url: &Url, via: Option<&Via>, idle: Duration) -> Failure {
     Failure::passing(Error::new(
         Kind::Unreachable,
         format!(
             "{} sends nothing, or next to nothing, for {} s",
-            shown_origin(url),
+            way(url, via),
             idle.as_secs()
         ),
     ))
 }
 
-/// Turns a failure of the HTTP library into one of ours; its text never holds more of the URL than the origin.
-pub(super) fn failure(error: reqwest::Error, url: &Url) -> Failure {
+/// Says where a request goes, and through which proxy.
+pub(super) fn way(url: &Url, via: Option<&Via>) -> String {
     let origin = shown_origin(url);
-    let unreachable = |why: &str| Error::new(Kind::Unreachable, format!("{origin}: {why}"));
+    match via {
+        Some(via) => format!("{origin} through the proxy {via}"),
+        None => origin,
+    }
+}
+
+/// Turns a failure of the HTTP library into one of ours; its text never holds more of the URL than the origin.
+pub(super) fn failure(error: reqwest::Error, url: &Url, via: Option<&Via>) -> Failure {
+    let origin = way(url, via);
     let error = error.without_url();
     let causes = causes(&error);
+    let is_connect = error.is_connect();
+    // Connections are made to the proxy, so it is the one that cannot be reached, or that cannot reach the other.
+    let unreachable = |why: &str| match via {
+        Some(via) if is_connect => Error::new(
+            Kind::Unreachable,
+            format!("{}: the proxy {via}: {why}", shown_origin(url)),
+        )
+        .hint(PROXY_RIGHT),
+        _ => Error::new(Kind::Unreachable, format!("{origin}: {why}")),
+    };
     for cause in &causes {
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
             return tls_failure(tls, &origin);
@@ -81,10 +104,10 @@ pub(super) fn failure(error: reqwest::Error, url: &Url) -> Failure {
     if error.is_builder() {
         return Error::protocol(format!("{origin}: the request cannot be sent")).into();
     }
-    let why = reason(&causes, error.is_connect());
+    let why = reason(&causes, is_connect);
     // The type of this error is private to the library below; its text is all there is.
     if why.contains("proxy authorization required") {
-        return unreachable("the proxy asks for a password (407)")
+        return unreachable("it asks for a password (407)")
             .hint(PROXY_PASSWORD)
             .into();
     }
@@ -222,7 +245,7 @@ mod tests {
                 .build()
                 .unwrap();
             let error = client.get(url.clone()).send().await.unwrap_err();
-            failure(error, &url)
+            failure(error, &url, None)
         };
         let none = ask(|| io::Error::other(NoSuchName("registry.invalid".into()))).await;
         assert_eq!(none.again, Again::Never);

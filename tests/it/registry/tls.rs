@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use manifest_bundle::credential::Secret;
 use manifest_bundle::error::{Error, Kind};
 use manifest_bundle::store::Store;
-use manifest_bundle::store::registry::{Access, AccessSettings, ClientCertificate, Proxies};
+use manifest_bundle::store::registry::{Access, AccessSettings, ClientCertificate, Proxies, Proxy};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 
@@ -233,6 +233,7 @@ async fn http_and_https_are_not_mixed_up_in_silence() {
 /// Lists the tags of a registry that the proxy does not let us reach.
 async fn tags_of_nobody(host: &str, plain_http: Option<bool>) -> Error {
     let proxy = raw(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n");
+    let proxy = Proxy::new(proxy, "the test");
     let mut client = Client::with(|s| {
         s.plain_http = plain_http;
         s.proxies = Proxies {
@@ -253,7 +254,7 @@ fn settings_that_cannot_be_used_are_refused_at_once() {
         })
     };
     let proxies = |url: &str| Proxies {
-        https: Some(url.into()),
+        https: Some(Proxy::new(url, "the test")),
         ..Proxies::default()
     };
     let refused = |change: &dyn Fn(&mut AccessSettings)| {
@@ -323,7 +324,7 @@ async fn proxies_are_used_for_others_and_not_for_this_machine() {
     for tls in [Tls::Off, Tls::On] {
         let (mock, sample) = with_tls(tls);
         let (host, asked) = proxy(mock.host());
-        let url = format!("http://user:hunter2%2F@{host}");
+        let url = Proxy::new(format!("http://user:hunter2%2F@{host}"), "the test");
         let proxies = |no_proxy: &str| Proxies {
             http: Some(url.clone()),
             https: Some(url.clone()),
@@ -388,7 +389,8 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
     ] {
         let host = raw(answer);
         let mut client = Client::with(|s| {
-            s.proxies.https = Some(format!("http://user:hunter2@{host}"));
+            let url = format!("http://user:hunter2@{host}");
+            s.proxies.https = Some(Proxy::new(url, "the test"));
         });
         let error = client.open("registry.invalid/a").tags().await.unwrap_err();
         assert_eq!(error.kind(), Kind::Unreachable, "{error}");

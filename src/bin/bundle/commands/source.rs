@@ -362,7 +362,7 @@ fn read_stdin(settings: &Settings, ceiling: Ceiling) -> Result<Content> {
     let max = settings.limits[ceiling];
     if std::io::stdin().is_terminal() {
         let note = "reading from the terminal until Ctrl-D; an archive comes with `< FILE.tar`";
-        settings.talk.say(note);
+        settings.talk.say_now(note);
     }
     let fail = |error: std::io::Error| Error::new(Kind::Io, format!("cannot read stdin: {error}"));
     let mut spool = Spool::new(&settings.spool_directory);
