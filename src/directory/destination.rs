@@ -36,8 +36,15 @@ impl Destination {
             _ => Path::new("."),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = retry_on_intr(|| openat(CWD, parent_path, flags, Mode::empty()))
-            .map_err(|error| Error::io("cannot open the directory", parent_path, error.into()))?;
+        let parent =
+            retry_on_intr(|| openat(CWD, parent_path, flags, Mode::empty())).map_err(|errno| {
+                let error = Error::io("cannot open the directory", parent_path, errno.into());
+                let shown_parent = shown(&parent_path.to_string_lossy());
+                match errno {
+                    Errno::NOENT => error.hint(format!("`mkdir -p {shown_parent}` makes it")),
+                    _ => error,
+                }
+            })?;
         Ok(Self {
             parent,
             parent_path: parent_path.to_owned(),

@@ -3,6 +3,7 @@
 mod args;
 mod command;
 mod commands;
+mod habits;
 mod interrupt;
 mod output;
 mod report;

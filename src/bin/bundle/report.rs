@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use manifest_bundle::check::Check;
 use manifest_bundle::escape::{shown, shown_lines};
 use manifest_bundle::finding::Finding;
@@ -12,6 +12,7 @@ use manifest_bundle::{Error, Kind};
 use serde_json::{Map, Value, json};
 
 use crate::args::Format;
+use crate::habits;
 use crate::output::ascii_safe;
 use crate::sarif;
 
@@ -221,6 +222,16 @@ fn without_credentials(text: &str) -> Option<String> {
 
 /// Prints what the argument parser says: help on stdout with 0, anything else on stderr with 2, as JSON for machines.
 pub(crate) fn usage(mut error: clap::Error, for_machines: bool) -> ExitCode {
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        let format = if for_machines {
+            Format::Json
+        } else {
+            Format::Text
+        };
+        return failure(&not_utf8(), format, &[]);
+    }
+    let hint = habit(&error);
+    suggest_less(&mut error);
     make_safe(&mut error);
     let is_help = !error.use_stderr();
     let rendered = error.render();
@@ -232,17 +243,89 @@ pub(crate) fn usage(mut error: clap::Error, for_machines: bool) -> ExitCode {
     if for_machines {
         let text = rendered.to_string();
         // The usage line and the way to the help are for people.
-        let end = ["\n\nUsage:", "\n\nFor more information"]
-            .iter()
-            .filter_map(|after| text.find(after))
-            .min();
+        let end = end_of_message(&text);
         let message = end.and_then(|end| text.get(..end)).unwrap_or(&text);
         let message = message.strip_prefix("error: ").unwrap_or(message);
-        return failure(&Error::usage(message.trim_end()), Format::Json, &[]);
+        let error = Error::usage(message.trim_end());
+        let error = match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        };
+        return failure(&error, Format::Json, &[]);
     }
     // What the caller typed is in the message: it is escaped, and so comes without colour.
-    let _ = write!(std::io::stderr(), "{}", shown_lines(&rendered.to_string()));
+    let mut text = rendered.to_string();
+    if let Some(hint) = hint {
+        let at = end_of_message(&text).unwrap_or(text.trim_end().len());
+        text.insert_str(at, &format!("\n\nhint: {hint}"));
+    }
+    let _ = write!(std::io::stderr(), "{}", shown_lines(&text));
     ExitCode::from(2)
+}
+
+/// Returns where a message of the argument parser ends, and the usage line or the way to the help begins.
+fn end_of_message(text: &str) -> Option<usize> {
+    ["\n\nUsage:", "\n\nFor more information"]
+        .iter()
+        .filter_map(|after| text.find(after))
+        .min()
+}
+
+/// Returns what to write instead of a flag that another tool has.
+fn habit(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let mut words = std::env::args_os().skip(1);
+    let command = words.find(|word| !word.to_string_lossy().starts_with('-'));
+    let command = command.unwrap_or_default();
+    (error.kind() == ErrorKind::UnknownArgument)
+        .then(|| habits::hint(&command.to_string_lossy(), flag))?
+}
+
+/// Takes away the suggestion of a flag that has little in common with what was typed, and how it would be a value.
+fn suggest_less(error: &mut clap::Error) {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    let flag = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) => flag.clone(),
+        _ => return,
+    };
+    let is_far = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(known)) => !habits::is_near(&flag, known),
+        _ => false,
+    };
+    if is_far {
+        error.remove(ContextKind::SuggestedArg);
+        // It would have the flag in it.
+        error.remove(ContextKind::Usage);
+    }
+    let tips = match error.get(ContextKind::Suggested) {
+        Some(ContextValue::StyledStrs(tips)) => tips.clone(),
+        _ => return,
+    };
+    let of_use = tips
+        .into_iter()
+        .filter(|tip| !tip.to_string().contains("as a value"));
+    let of_use: Vec<_> = of_use.collect();
+    if of_use.is_empty() {
+        error.remove(ContextKind::Suggested);
+    } else {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(of_use));
+    }
+}
+
+/// Says which argument is not UTF-8: names of files may be, but not where a name may be that of a registry too.
+fn not_utf8() -> Error {
+    let bad = std::env::args_os()
+        .enumerate()
+        .skip(1)
+        .find(|(_, word)| word.to_str().is_none());
+    let (at, word) = bad.unwrap_or_default();
+    let word = shown(&word.to_string_lossy());
+    Error::usage(format!("argument {at} is not UTF-8: `{word}`"))
+        .hint("rename it, or go into its directory and give a path from there")
 }
 
 #[cfg(test)]
