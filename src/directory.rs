@@ -43,7 +43,7 @@ pub use channels::{Channels, read_channels};
 pub use look::{Standing, look};
 pub use origins::Origins;
 pub use read::read;
-pub use write::{write, write_file, write_file_with};
+pub use write::{write, write_file, write_file_unless_same, write_file_with};
 
 /// How a source is read.
 #[derive(Debug, Clone)]

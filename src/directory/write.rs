@@ -18,7 +18,7 @@ use super::place::{
     exchange, replace_file, restore_file, settle_directory, settle_file, sync_parent, unsettle,
 };
 use super::staging::{MADE, Staging};
-use super::survey::{Coming, Losses, Survey};
+use super::survey::{Coming, Losses, Survey, open_at};
 use super::tree::{create, make};
 use super::{WriteOptions, Written};
 use crate::bundle::Files;
@@ -129,7 +129,65 @@ pub fn write_file_with(
     if exists && !options.force {
         return Err(destination.exists());
     }
-    let staging = Staging::beside(&destination)?;
+    let staging = stage(&destination, options, fill)?;
+    settle(&destination, &staging, exists, options)?;
+    Ok(exists)
+}
+
+/// Writes one file as [`write_file_with`] does, unless a file with the same bytes is there; says whether it was written.
+pub fn write_file_unless_same(
+    destination: &Path,
+    options: &WriteOptions,
+    fill: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<bool> {
+    let destination = Destination::open(destination)?;
+    let exists = destination.expect(FileType::RegularFile)?;
+    let staging = stage(&destination, options, fill)?;
+    if exists {
+        // What cannot be read is not the same.
+        if is_same(&destination, &staging).unwrap_or(false) {
+            return Ok(false);
+        }
+        if !options.force {
+            return Err(destination.exists());
+        }
+    }
+    settle(&destination, &staging, exists, options)?;
+    Ok(true)
+}
+
+/// Tells whether the file that is there has the bytes of the one that was made.
+fn is_same(destination: &Destination, staging: &Staging<'_>) -> io::Result<bool> {
+    const PIECE: usize = 64 * 1024;
+    let content = |directory, name| Content::of_file(File::from(open_at(directory, name)?));
+    let there = content(&destination.parent, Path::new(&destination.name))?;
+    let made = content(&staging.fd, Path::new(MADE))?;
+    if there.len() != made.len() {
+        return Ok(false);
+    }
+    let (mut one, mut other) = (vec![0; PIECE], vec![0; PIECE]);
+    let mut position = 0_u64;
+    while position < made.len() {
+        let (read, again) = (
+            made.read_at(&mut one, position)?,
+            there.read_at(&mut other, position)?,
+        );
+        let both = read.min(again);
+        if both == 0 || one.get(..both) != other.get(..both) {
+            return Ok(false);
+        }
+        position = position.saturating_add(both as u64);
+    }
+    Ok(true)
+}
+
+/// Makes the file beside its place and puts it on disk.
+fn stage<'d>(
+    destination: &'d Destination,
+    options: &WriteOptions,
+    fill: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<Staging<'d>> {
+    let staging = Staging::beside(destination)?;
     let cannot = |error: io::Error| Error::io("cannot write", &destination.path, error);
     let mut file = File::from(create(&staging.fd, OsStr::new(MADE)).map_err(cannot)?);
     // A writer may say anything about the error that stopped it; that it was asked to stop is what the caller knows.
@@ -138,19 +196,28 @@ pub fn write_file_with(
     check_interrupt(options)?;
     file.sync_all().map_err(cannot)?;
     check_interrupt(options)?;
+    Ok(staging)
+}
+
+/// Moves the file that was made to its place.
+fn settle(
+    destination: &Destination,
+    staging: &Staging<'_>,
+    exists: bool,
+    options: &WriteOptions,
+) -> Result<()> {
     if options.force {
-        replace_file(&destination, &staging)?;
+        replace_file(destination, staging)?;
     } else {
-        settle_file(&destination, &staging)?;
+        settle_file(destination, staging)?;
     }
-    sync_parent(&destination).inspect_err(|_| {
+    sync_parent(destination).inspect_err(|_| {
         if exists {
-            restore_file(&destination, &staging);
+            restore_file(destination, staging);
         } else {
-            unsettle(&destination, &staging);
+            unsettle(destination, staging);
         }
-    })?;
-    Ok(exists)
+    })
 }
 
 /// A file that takes no more bytes once the caller wants to stop.

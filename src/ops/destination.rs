@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::directory::{self, WriteOptions};
-use crate::error::{Error, Result};
+use crate::digest::Digest;
+use crate::directory::{self, Standing, WriteOptions};
+use crate::error::{Error, Kind, Result};
 use crate::escape::shown;
+use crate::limits::Limits;
 use crate::reference::Location;
 use crate::store::layout::Layout;
 use crate::store::memory::Memory;
@@ -26,6 +28,7 @@ pub struct Destination {
     archive: Option<(PathBuf, Arc<Memory>)>,
     /// The same for a stream, which the caller writes.
     stream: Option<Arc<Memory>>,
+    limits: Limits,
 }
 
 impl Destination {
@@ -54,6 +57,7 @@ impl Destination {
                     tag: reference.tag.clone(),
                     archive: None,
                     stream: None,
+                    limits: reach.limits.clone(),
                 })
             }
             Location::Layout { entry, .. } | Location::Archive { entry, .. }
@@ -68,6 +72,7 @@ impl Destination {
                     tag: entry.name.clone(),
                     archive: None,
                     stream: None,
+                    limits: reach.limits.clone(),
                 })
             }
             Location::Archive { path, entry } => {
@@ -81,6 +86,7 @@ impl Destination {
                     tag: None,
                     archive: None,
                     stream: Some(memory),
+                    limits: reach.limits.clone(),
                 })
             }
         }
@@ -93,6 +99,7 @@ impl Destination {
             tag,
             archive: Some((path, memory)),
             stream: None,
+            limits: reach.limits.clone(),
         }
     }
 
@@ -101,31 +108,58 @@ impl Destination {
         self.stream.as_deref()
     }
 
-    /// Fails where [`Destination::finish`] would, before anything is fetched for it.
+    /// Fails where [`Destination::finish`] would, before the manifest with the digest `coming` and its parts are fetched for it.
     ///
     /// # Errors
     ///
     /// As [`Destination::finish`], and [`Kind::Io`](crate::error::Kind::Io) where no file can be made.
-    pub fn look_ahead(&self, force: bool) -> Result<()> {
+    pub fn look_ahead(&self, force: bool, coming: &Digest) -> Result<()> {
         let Some((path, _)) = &self.archive else {
             return Ok(());
         };
-        directory::look_ahead_at_file(path, &options(force))
+        look_ahead_at_archive(path, force, coming, &self.limits)
     }
 
-    /// Writes the file, where the destination is one.
+    /// Writes the file, where the destination is one, unless it has the same bytes already; says whether anything is other than
+    /// it was, as far as a file decides it.
     ///
     /// # Errors
     ///
-    /// What [`directory::write_file_with`] fails with: [`Kind::Conflict`](crate::error::Kind::Conflict) when the file
+    /// What [`directory::write_file_unless_same`] fails with: [`Kind::Conflict`](crate::error::Kind::Conflict) when the file
     /// exists and may not be replaced.
-    pub fn finish(self, options: &WriteOptions) -> Result<()> {
+    pub fn finish(self, options: &WriteOptions) -> Result<bool> {
         let Some((path, memory)) = self.archive else {
-            return Ok(());
+            return Ok(true);
         };
-        directory::write_file_with(&path, options, |out| archive::write(&memory, out))?;
-        Ok(())
+        directory::write_file_unless_same(&path, options, |out| archive::write(&memory, out))
     }
+}
+
+/// Looks whether an archive can be written at a path: nothing is there, or it may be replaced, or it is an archive of the
+/// manifest that is `coming` already and may turn out to be the same.
+///
+/// # Errors
+///
+/// As [`directory::look_ahead_at_file`].
+pub fn look_ahead_at_archive(
+    path: &Path,
+    force: bool,
+    coming: &Digest,
+    limits: &Limits,
+) -> Result<()> {
+    match directory::look_ahead_at_file(path, &options(force)) {
+        Err(error) if error.kind() == Kind::Conflict && holds(path, coming, limits) => Ok(()),
+        ahead => ahead,
+    }
+}
+
+/// Tells whether an archive has a manifest under a name of its own.
+fn holds(path: &Path, digest: &Digest, limits: &Limits) -> bool {
+    let Ok(Standing::File(content)) = directory::look(path) else {
+        return false;
+    };
+    let roots = archive::read(&content, "", limits).and_then(|archive| archive.memory.roots());
+    roots.is_ok_and(|roots| roots.iter().any(|(_, root)| root.digest == *digest))
 }
 
 /// Makes a store for what becomes an archive.
@@ -157,10 +191,17 @@ pub fn expect_archive_name(location: &Location) -> Result<()> {
                 return Ok(());
             }
             let text = shown(&path.to_string_lossy());
+            let bare = text.trim_end_matches('/');
+            // A directory, which a `/` at the end says that it is, has no name that a file could have.
+            let file = match path.file_name() {
+                Some(_) if bare.len() < text.len() => format!("`{bare}.tar`"),
+                Some(_) => format!("`{text}.tar` or `oci-archive:{text}`"),
+                None => "`FILE.tar`".to_owned(),
+            };
             Err(
                 Error::usage(format!("`{text}` could be a file, a layout or a registry")).hint(
                     format!(
-                        "write `{text}.tar` or `oci-archive:{text}` for a file, `oci:{text}` for a layout, `HOST/REPOSITORY` for a registry"
+                        "write {file} for a file, `oci:{text}` for a layout, `HOST/REPOSITORY` for a registry"
                     ),
                 ),
             )

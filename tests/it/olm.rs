@@ -95,7 +95,7 @@ fn a_directory_of_olm_is_read_as_a_bundle_and_packed_with_the_keys_of_both() {
     let digest = |ran| answer(ran).split_once('@').unwrap().1.to_owned();
     assert_eq!(digest(&plain), digest(&packed));
     assert_eq!(digest(&packed), inspected["digest"]);
-    packed.assert_stderr_has("completed metadata/annotations.yaml");
+    packed.assert_stderr_has(" to metadata/annotations.yaml: ");
 
     sandbox.run(["unpack", "sample.tar", "-o", "out"]).ok();
     let found = tree(sandbox.path("out"));

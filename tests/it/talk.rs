@@ -1,5 +1,6 @@
 //! What the command says to people, on a terminal and elsewhere.
 
+mod answers;
 mod notes;
 
 use std::fmt::Write as _;

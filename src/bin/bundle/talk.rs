@@ -63,6 +63,11 @@ impl Talk {
         self.inner.quiet
     }
 
+    /// Tells whether more than usual shall be said.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.inner.verbose > 0
+    }
+
     /// Says a line, unless nothing shall be said.
     pub(crate) fn say(&self, line: impl AsRef<str>) {
         if !self.inner.quiet {

@@ -26,7 +26,7 @@ pub(super) struct Head {
     /// Where the answer came from, after redirects.
     pub(super) url: Url,
     /// The proxy that it came through.
-    pub(super) via: Option<Via>,
+    pub(super) via: Option<Box<Via>>,
     /// Whether it came from another origin than the request was meant for, or by way of one.
     pub(super) away: bool,
 }
@@ -125,7 +125,7 @@ impl Reply {
         let has = |code: &str| codes.iter().any(|(found, _)| found == code);
         let said = words(&self.head, &self.body, &codes);
         // Over plain HTTP it may be the proxy that answers, and nobody can tell.
-        let via = self.head.via.as_ref();
+        let via = self.head.via.as_deref();
         let from = match via.filter(|_| self.head.url.scheme() == "http") {
             None if !self.head.away => String::new(),
             via => format!("{} answered ", way(&self.head.url, via)),

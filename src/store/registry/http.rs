@@ -277,7 +277,7 @@ fn head_of(response: &Response, url: Url, via: Option<Via>, away: bool) -> Resul
         status: response.status(),
         headers,
         url,
-        via,
+        via: via.map(Box::new),
         away,
     })
 }

@@ -206,7 +206,7 @@ impl Setting {
     ) -> Result<(), Error> {
         let location = format!("{}:Stable", self.registry.repository(repository));
         let destination = Destination::open(&location.parse().unwrap(), &self.reach)?;
-        destination.look_ahead(false)?;
+        destination.look_ahead(false, &manifest.descriptor.digest)?;
         let to = destination.store.as_ref();
         let stable = stable();
         self.look(to, &stable, manifest).await?;
@@ -219,7 +219,7 @@ impl Setting {
             confirm: true,
         };
         copy::copy(from, manifest, to, &[stable], &options).await?;
-        destination.finish(&WriteOptions::default())
+        destination.finish(&WriteOptions::default()).map(drop)
     }
 
     /// Looks where the tag is, and believes only the manifest itself that nothing has to be done.

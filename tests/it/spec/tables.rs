@@ -44,6 +44,7 @@ pub(super) fn run(page: &str, table: &Table, schemas: &All) -> Vec<(usize, Strin
             return directory::source(table);
         }
         ["Key of an answer", "Is"] => return tool::answer_keys(table),
+        ["Command", "Key of its answer", "Is"] => return tool::command_keys(table),
         ["Key of an error", "Present", "Is"] => return tool::error_keys(table),
         ["Exit code", "Kind", "Meaning"] => return tool::exit_codes(table),
         ["Older", "Newer"] => resolution::order,

@@ -9,6 +9,7 @@ use manifest_bundle::image;
 use manifest_bundle::layer::Layer;
 use manifest_bundle::metadata::Metadata;
 use manifest_bundle::oci::{Manifest, ManifestBlob};
+use manifest_bundle::ops::destination::look_ahead_at_archive;
 use manifest_bundle::reference::Location;
 use manifest_bundle::store::{Store as _, layout::Layout};
 use manifest_bundle::tag::Tag;
@@ -58,7 +59,8 @@ pub(super) async fn look_ahead(
             same_layer(ahead, &path, oci, args.force, settings)
         }
         Some(Location::Path(path) | Location::Archive { path, .. }) => {
-            directory::look_ahead_at_file(&path, &options).map(|()| None)
+            let digest = &manifest.descriptor.digest;
+            look_ahead_at_archive(&path, args.force, digest, &settings.limits).map(|()| None)
         }
         Some(Location::Layout { path, entry }) => {
             let version = metadata.and_then(|of| Tag::of_version(&of.version).ok());

@@ -1,6 +1,7 @@
 //! `bundle copy`: any image or index from one store to another, with the same digest or not at all.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use manifest_bundle::channel::{self as form, Channel};
 use manifest_bundle::digest::Digest;
@@ -13,11 +14,12 @@ use manifest_bundle::tag::Tag;
 use manifest_bundle::{Error, Kind, Result};
 use serde_json::json;
 
+use super::pack::tell_same;
 use super::push::{
     copy_options, location_tag, moved, refuse_heads, refuse_other_versions_of, summary,
     tags_to_set, tell_set, total_size,
 };
-use super::record::Record;
+use super::record::{Record, said};
 use super::source::{self, Stream};
 use crate::args::{AccessArgs, FromArgs, ToArgs, TransferArgs, word};
 use crate::output::Answer;
@@ -100,21 +102,24 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         }
     }
     let destination = Destination::open(&args.destination, &destination_reach)?;
-    destination.look_ahead(args.force)?;
+    destination.look_ahead(args.force, &digest)?;
     if source_tag != tag {
         let (to, tags) = (destination.store.as_ref(), tag.as_slice());
         refuse_heads(to, tags, &digest, args.force, settings).await?;
     }
     let tags: Vec<Tag> = tag.iter().cloned().collect();
-    let missing = tags_to_set(
+    let set = tags_to_set(
         destination.store.as_ref(),
         &tags,
         &manifest,
         args.force,
         settings,
     )
-    .await?
-    .tags;
+    .await?;
+    if set.moves {
+        tell_lost_name(args, &tags, settings);
+    }
+    let missing = set.tags;
     let channel = form::of_index(&manifest, &source_reach.limits);
     let wanted = match (&channel, args.channel_tags) {
         (Some(channel), true) => {
@@ -183,6 +188,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
 
     let mut record = Record::of_store(destination.store.as_ref(), digest, tag.as_ref());
     record.size = Some(total_size(&manifest));
+    record.metadata = said(&manifest);
+    record.output = file_of(&args.destination).map(|path| path.to_string_lossy().into_owned());
     let mut answer = record.answer();
     if let Some(memory) = destination.stream() {
         let mut stdout = std::io::stdout().lock();
@@ -193,8 +200,13 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         answer.on_stderr = true;
     }
     let place = destination.store.place();
-    destination.finish(&settings.stop.write_options(args.force, false))?;
-    tell_set("copied to", &place, &missing, &digest, settings);
+    let is_written = destination.finish(&settings.stop.write_options(args.force, false))?;
+    match file_of(&args.destination) {
+        Some(path) if !is_written => tell_same(path, settings),
+        _ => tell_set("copied to", &place, &missing, &digest, settings),
+    }
+    // Without a tag nobody looked whether it was there.
+    let changed = (!tags.is_empty()).then_some(is_written && (!is_there || !wanted.is_empty()));
     if let Some(members) = answer.value.as_object_mut() {
         let referrers = copied.referrers.iter().map(|referrer| {
             json!({
@@ -205,6 +217,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             })
         });
         members.insert("referrers".into(), referrers.collect());
+        members.insert("changed".into(), changed.into());
     }
     Ok(answer)
 }
@@ -240,6 +253,36 @@ async fn channel_tags(
         }
     }
     Ok(missing)
+}
+
+/// Returns the file or directory that is written.
+fn file_of(destination: &Location) -> Option<&Path> {
+    match destination {
+        Location::Path(path) | Location::Archive { path, .. } | Location::Layout { path, .. } => {
+            Some(path)
+        }
+        Location::Registry(_) | Location::Stream => None,
+    }
+}
+
+/// Warns where an image in a layout loses its name to one that may have nothing to do with it: a layout has no repositories,
+/// and the name is the tag that the source happens to have.
+fn tell_lost_name(args: &Args, tags: &[Tag], settings: &Settings) {
+    let (Location::Layout { path, entry }, Some(tag)) = (&args.destination, tags.first()) else {
+        return;
+    };
+    if entry.name.is_some() {
+        return;
+    }
+    let repository = match &args.source {
+        Location::Registry(reference) => reference.repository.path().rsplit('/').next(),
+        _ => None,
+    };
+    let own = format!("{}-{tag}", repository.unwrap_or("NAME"));
+    let path = path.display();
+    settings.talk.warn(format!(
+        "in `oci:{path}` another image had the name `{tag}`; to keep both, give each a name of its own: `oci:{path}:{own}`"
+    ));
 }
 
 /// Opens the archive that comes on stdin; objects are no image yet.

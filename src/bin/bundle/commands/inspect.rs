@@ -129,6 +129,7 @@ fn record(opened: &Opened, manifest: &ManifestBlob, metadata: &Metadata) -> Reco
     );
     record.metadata = Some(metadata.clone());
     record.left_out = opened.packed.as_ref().map(|packed| packed.left_out.clone());
+    record.added = opened.packed.as_ref().map(|packed| packed.added.clone());
     record
 }
 
@@ -241,7 +242,7 @@ fn files_value(files: &Files) -> Value {
 }
 
 /// Reads the lock of images, if the bundle has one; the error says why it is none.
-fn lock(files: &Files, limits: &Limits) -> Option<std::result::Result<Lock, String>> {
+pub(super) fn lock(files: &Files, limits: &Limits) -> Option<std::result::Result<Lock, String>> {
     match Lock::among(files, limits).transpose()? {
         Ok(read) => Some(read.map_err(|fault| fault.message)),
         Err(error) => Some(Err(error.message().to_owned())),

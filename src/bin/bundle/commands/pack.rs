@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use manifest_bundle::directory;
+use manifest_bundle::directory::{self, WriteOptions};
 use manifest_bundle::ops::destination::expect_archive_name;
 use manifest_bundle::ops::pack::Packed;
 use manifest_bundle::reference::{Entry, Location};
@@ -85,6 +85,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         size: Some(packed.image.size()),
         metadata: Some(packed.bundle.metadata.clone()),
         left_out: Some(packed.left_out.clone()),
+        added: Some(packed.added.clone()),
+        output: None,
+        changed: Some(true),
     };
     if args.dry_run {
         let tag = location_tag(&output).unwrap_or(version_tag);
@@ -100,6 +103,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
                 Error::new(Kind::Io, format!("cannot write to stdout: {error}"))
             })?;
             record.tag = Some(version_tag.to_string());
+            record.changed = None;
             let mut answer = record.answer();
             answer.on_stderr = true;
             return Ok(answer);
@@ -112,7 +116,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
                 digest: None,
             },
         } => {
-            write_archive(&path, &packed, &version_tag, args, settings)?;
+            record.changed = Some(write_archive(&path, &packed, &version_tag, args, settings)?);
+            record.output = Some(path.to_string_lossy().into_owned());
             record.reference = format!("oci-archive:{}@{digest}", path.display());
             record.tag = Some(version_tag.to_string());
         }
@@ -125,7 +130,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
                 },
         } => {
             all_tags(Some(&name), &[], &packed.bundle.metadata.version)?;
-            write_archive(&path, &packed, &name, args, settings)?;
+            record.changed = Some(write_archive(&path, &packed, &name, args, settings)?);
+            record.output = Some(path.to_string_lossy().into_owned());
             record.reference = format!("oci-archive:{}@{digest}", path.display());
             record.tag = Some(name.to_string());
         }
@@ -136,7 +142,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             let tag = name.unwrap_or(version_tag);
             all_tags(Some(&tag), &[], &packed.bundle.metadata.version)?;
             let layout = Layout::open_or_create(&path, &settings.limits)?;
-            write_layout(&layout, &packed, &tag, args.force, settings).await?;
+            let changed = write_layout(&layout, &packed, &tag, args.force, settings).await?;
+            record.changed = Some(changed);
+            record.output = Some(path.to_string_lossy().into_owned());
             record.reference = format!("{}:{tag}@{digest}", layout.place());
             record.tag = Some(tag.to_string());
         }
@@ -161,7 +169,7 @@ fn write_archive(
     tag: &Tag,
     args: &Args,
     settings: &Settings,
-) -> Result<()> {
+) -> Result<bool> {
     if let Location::Path(source) = &args.source
         && is_inside(path, source)
     {
@@ -176,8 +184,28 @@ fn write_archive(
     }
     let memory = Memory::of_image("archive", &packed.image, Some(tag))?;
     let options = settings.stop.write_options(args.force, false);
-    directory::write_file_with(path, &options, |out| archive::write(&memory, out))?;
-    Ok(())
+    write_or_tell(path, &memory, &options, settings)
+}
+
+/// Writes an archive, or says that the file is this archive already; tells whether it was written.
+pub(super) fn write_or_tell(
+    path: &Path,
+    memory: &Memory,
+    options: &WriteOptions,
+    settings: &Settings,
+) -> Result<bool> {
+    let fill = |out: &mut dyn std::io::Write| archive::write(memory, out);
+    let is_written = directory::write_file_unless_same(path, options, fill)?;
+    if !is_written {
+        tell_same(path, settings);
+    }
+    Ok(is_written)
+}
+
+/// Says that a file is what was to be written.
+pub(super) fn tell_same(path: &Path, settings: &Settings) {
+    let path = path.display();
+    settings.talk.say(format!("`{path}` holds it already"));
 }
 
 /// Tells whether a file would be inside a directory. What does not exist cannot be compared, and fails elsewhere.
@@ -199,15 +227,14 @@ async fn write_layout(
     tag: &Tag,
     force: bool,
     settings: &Settings,
-) -> Result<()> {
+) -> Result<bool> {
     let memory = Memory::of_image("memory", &packed.image, None)?;
     let manifest = &packed.image.manifest;
     let tags = std::slice::from_ref(tag);
     refuse_heads(layout, tags, &manifest.descriptor.digest, force, settings).await?;
     let set = tags_to_set(layout, tags, manifest, force, settings).await?;
-    super::push::put(&memory, manifest, layout, &set.tags, settings)
-        .await
-        .map(drop)
+    super::push::put(&memory, manifest, layout, &set.tags, settings).await?;
+    Ok(!set.tags.is_empty())
 }
 
 /// Answers with where it would be, and beside that with the manifest.
@@ -225,6 +252,7 @@ fn dry_run(
         }
         Location::Stream | Location::Registry(_) => format!("oci-archive:-@{}", record.digest),
     };
+    record.changed = None;
     let tags = all_tags(Some(tag), &[], &packed.bundle.metadata.version)?;
     tell_tags(&tags, settings);
     record.tag = Some(tag.to_string());

@@ -7,12 +7,13 @@ use manifest_bundle::error::Error;
 use manifest_bundle::ops::destination::refuse_compressed;
 use manifest_bundle::ops::load::{self, Asked, Loaded};
 use manifest_bundle::reference::Location;
+use manifest_bundle::store::layout::Layout;
 use manifest_bundle::store::memory::Memory;
-use manifest_bundle::store::{archive, layout::Layout};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::{Kind, Result};
 
 use super::ahead::look_ahead;
+use super::pack::write_or_tell;
 use super::push::total_size;
 use super::record::Record;
 use super::resolve::{self, ChannelArgs};
@@ -122,8 +123,19 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         let metadata = &loaded.unpacked.bundle.metadata;
         tell_unchecked(metadata, &asked.expectations, settings);
     }
-    write(&loaded, opened.tag.as_ref(), &args.write, settings).await?;
+    let wrote = write(&loaded, opened.tag.as_ref(), &args.write, settings).await?;
+    record.output = Some(wrote.output);
+    record.changed = Some(wrote.changed);
     Ok(record.answer())
+}
+
+/// Tells whether a word is more likely the name of a registry than that of a repository: it has a port behind a host.
+fn is_host(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return text == "localhost";
+    };
+    let is_port = port.parse::<u16>().is_ok();
+    is_port && (host == "localhost" || host.contains(['.', ']']))
 }
 
 /// Says what to write instead of something that is neither in a registry nor in a layout.
@@ -131,10 +143,23 @@ fn not_pulled(source: &Location) -> Error {
     let error = Error::usage(format!("`{source}` is no registry and no layout"));
     error.hint(match source {
         Location::Path(path) if !path.exists() => {
-            format!("write its registry, too: `HOST/{source}`; for Docker Hub `docker.io/{source}`")
+            let text = source.to_string();
+            if is_host(&text) {
+                format!("that is a registry: write the repository, too: `{text}/REPOSITORY:TAG`")
+            } else {
+                format!("write its registry, too: `HOST/{text}`; for Docker Hub `docker.io/{text}`")
+            }
         }
         _ => format!("`bundle unpack {source}` unpacks archives"),
     })
+}
+
+/// What writing a bundle came to.
+pub(super) struct Wrote {
+    /// The file or directory.
+    pub(super) output: String,
+    /// Whether it is other than it was.
+    pub(super) changed: bool,
 }
 
 /// Writes a bundle that was loaded.
@@ -143,7 +168,7 @@ pub(super) async fn write(
     tag: Option<&Tag>,
     args: &WriteArgs,
     settings: &Settings,
-) -> Result<()> {
+) -> Result<Wrote> {
     for difference in loaded.differences() {
         settings.talk.warn(format!(
             "`{}` is not the same in the three copies of the metadata; the file in the bundle counts",
@@ -161,13 +186,19 @@ pub(super) async fn write(
     if let Location::Layout { entry, .. } | Location::Archive { entry, .. } = &output {
         super::push::all_tags(entry.name.as_ref(), &[], &bundle.metadata.version)?;
     }
-    match output {
+    let (path, changed) = match output {
         Location::Path(path) if !is_archive(&path) => {
-            write_directory(&path, loaded, args, settings)
+            let changed = write_directory(&path, loaded, args, settings)?;
+            (path, changed)
         }
-        Location::Path(path) => write_archive(&path, loaded, &tag, args, settings),
+        Location::Path(path) => {
+            let changed = write_archive(&path, loaded, &tag, args, settings)?;
+            (path, changed)
+        }
         Location::Archive { path, entry } => {
-            write_archive(&path, loaded, &entry.name.unwrap_or(tag), args, settings)
+            let tag = entry.name.unwrap_or(tag);
+            let changed = write_archive(&path, loaded, &tag, args, settings)?;
+            (path, changed)
         }
         Location::Layout { path, entry } => {
             let layout = Layout::open_or_create(&path, &settings.limits)?;
@@ -185,14 +216,19 @@ pub(super) async fn write(
             .await?
             .tags;
             let memory = Memory::of_image("memory", &loaded.image, None)?;
-            super::push::put(&memory, &loaded.image.manifest, &layout, &tags, settings)
-                .await
-                .map(drop)
+            super::push::put(&memory, &loaded.image.manifest, &layout, &tags, settings).await?;
+            (path, !tags.is_empty())
         }
-        Location::Stream | Location::Registry(_) => Err(Error::usage(
-            "the output is no directory, archive or layout",
-        )),
-    }
+        Location::Stream | Location::Registry(_) => {
+            return Err(Error::usage(
+                "the output is no directory, archive or layout",
+            ));
+        }
+    };
+    Ok(Wrote {
+        output: path.to_string_lossy().into_owned(),
+        changed,
+    })
 }
 
 fn write_directory(
@@ -200,14 +236,14 @@ fn write_directory(
     loaded: &Loaded,
     args: &WriteArgs,
     settings: &Settings,
-) -> Result<()> {
+) -> Result<bool> {
     let mut options = settings.stop.write_options(args.force, args.prune);
     options.progress = settings.talk.steps();
     let progress = settings.talk.work("writing");
     let written = directory::write(&loaded.unpacked.bundle.files, path, &options)?;
     drop(progress);
     tell(path, &written, settings);
-    Ok(())
+    Ok(!written.unchanged)
 }
 
 /// Says what disappeared when a directory was exchanged.
@@ -236,9 +272,8 @@ fn write_archive(
     tag: &Tag,
     args: &WriteArgs,
     settings: &Settings,
-) -> Result<()> {
+) -> Result<bool> {
     let memory = Memory::of_image("memory", &loaded.image, Some(tag))?;
     let options = settings.stop.write_options(args.force, false);
-    directory::write_file_with(path, &options, |out| archive::write(&memory, out))?;
-    Ok(())
+    write_or_tell(path, &memory, &options, settings)
 }

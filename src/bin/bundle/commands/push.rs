@@ -16,10 +16,11 @@ use manifest_bundle::store::{self, Name, Store};
 use manifest_bundle::tag::Tag;
 use manifest_bundle::version::Version;
 use manifest_bundle::{Error, Kind, Result};
+use serde_json::Value;
 
 use super::channel;
 use super::pack::dry_run_answer;
-use super::record::Record;
+use super::record::{Record, insert_names, said};
 use super::source::{self, PackArgs};
 use crate::args::{AccessArgs, TransferArgs, tag, word};
 use crate::output::Answer;
@@ -101,13 +102,18 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             digest,
             size: Some(size),
             metadata: Some(metadata),
+            added: opened.packed.as_ref().map(|packed| packed.added.clone()),
             left_out: opened.packed.map(|packed| packed.left_out),
+            output: None,
+            changed: None,
         };
-        return Ok(dry_run_answer(&manifest.bytes, &record, &tags));
+        let mut answer = dry_run_answer(&manifest.bytes, &record, &tags);
+        insert_names(&mut answer, &tags, &into);
+        return Ok(answer);
     }
 
     let destination = Destination::open(&args.destination, &reach)?;
-    destination.look_ahead(args.force)?;
+    destination.look_ahead(args.force, &digest)?;
     let to = destination.store.as_ref();
     let is_joined = |tag: &&Tag| into.iter().any(|name| name.as_str() == tag.as_str());
     let alone: Vec<Tag> = tags.iter().filter(|tag| !is_joined(tag)).cloned().collect();
@@ -130,18 +136,25 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let mut record = Record::of_store(to, digest, tags.first());
     record.size = Some(size);
     let place = to.place();
+    let mut changed = !set.tags.is_empty();
     for joining in joining {
-        joining.write(to, true, &reach, settings).await?;
+        let joined = joining.write(to, true, &reach, settings).await?;
+        let is_written = joined.value.get("written").and_then(Value::as_bool);
+        changed |= is_written.unwrap_or_default();
     }
     // `sync` finds bundles by the tags of their versions; what was there before was said before.
     if set.tags.iter().any(|tag| tag.version().is_some()) {
         tell_named(&metadata, &into, &place, settings);
     }
     record.metadata = Some(metadata);
+    record.added = opened.packed.as_ref().map(|packed| packed.added.clone());
     record.left_out = opened.packed.map(|packed| packed.left_out);
+    record.changed = Some(changed);
     destination.finish(&settings.stop.write_options(args.force, false))?;
     tell_set("pushed", &place, &set.tags, &digest, settings);
-    Ok(record.answer())
+    let mut answer = record.answer();
+    insert_names(&mut answer, &tags, &into);
+    Ok(answer)
 }
 
 /// Says which tags would be set.
@@ -296,14 +309,10 @@ pub(super) async fn refuse_other_versions_of(
     if !tags.iter().any(|tag| tag.version().is_some()) {
         return Ok(());
     }
-    let Ok(oci) = image::manifest_of(manifest) else {
+    if image::manifest_of(manifest).is_err() {
         return Ok(());
-    };
-    let annotations = image::identify(oci, None).map(|copies| copies.annotations);
-    let version = match annotations
-        .ok()
-        .and_then(|all| Metadata::of_copy(&all).ok())
-    {
+    }
+    let version = match said(manifest) {
         Some(metadata) => Some(metadata.version),
         // Docker's form has no annotations, and the labels say it.
         None => match load::load_head(store, manifest.clone(), reach).await {

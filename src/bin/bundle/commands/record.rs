@@ -1,7 +1,10 @@
 //! What the commands that move a bundle answer: one record with all its keys, in text the pinned reference alone.
 
 use manifest_bundle::directory::{LeftOut, OUTSIDE};
+use manifest_bundle::image;
 use manifest_bundle::metadata::Metadata;
+use manifest_bundle::name::ChannelName;
+use manifest_bundle::oci::ManifestBlob;
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::store::Store;
 use manifest_bundle::{digest::Digest, tag::Tag};
@@ -27,6 +30,12 @@ pub(super) struct Record {
     pub(super) metadata: Option<Metadata>,
     /// What was in the source and was not packed.
     pub(super) left_out: Option<Vec<LeftOut>>,
+    /// The keys that packing added to the metadata.
+    pub(super) added: Option<Vec<String>>,
+    /// The file or directory that it was written to.
+    pub(super) output: Option<String>,
+    /// Whether anything is other than it was, where the command was to change something.
+    pub(super) changed: Option<bool>,
 }
 
 impl Record {
@@ -47,6 +56,9 @@ impl Record {
             size: None,
             metadata: None,
             left_out: None,
+            added: None,
+            output: None,
+            changed: None,
         }
     }
 
@@ -78,6 +90,9 @@ impl Record {
             "operatorId": metadata.and_then(|m| m.operator_id.as_ref()).map(ToString::to_string),
             "minOperatorVersion": metadata.and_then(|m| m.min_operator_version.as_ref()).map(ToString::to_string),
             "leftOut": self.left_out.as_ref().map(|all| all.iter().map(left_out).collect::<Vec<_>>()),
+            "addedKeys": self.added,
+            "output": self.output,
+            "changed": self.changed,
         })
     }
 
@@ -101,6 +116,9 @@ impl Record {
             size: None,
             metadata: None,
             left_out: None,
+            added: None,
+            output: None,
+            changed: None,
         };
         let mut value = of_nothing.value();
         for member in value
@@ -117,6 +135,22 @@ impl Record {
     pub(super) fn answer(&self) -> Answer {
         Answer::new(self.reference.clone(), self.value())
     }
+}
+
+/// Adds the tags and channels that the bundle has now, for machines.
+pub(super) fn insert_names(answer: &mut Answer, tags: &[Tag], channels: &[ChannelName]) {
+    if let Some(members) = answer.value.as_object_mut() {
+        members.insert("tags".into(), tags.iter().map(Tag::as_str).collect());
+        let names = channels.iter().map(ChannelName::as_str);
+        members.insert("channels".into(), names.collect());
+    }
+}
+
+/// Returns the metadata that a manifest says by itself, if it is a bundle's.
+pub(super) fn said(manifest: &ManifestBlob) -> Option<Metadata> {
+    let oci = image::manifest_of(manifest).ok()?;
+    let copies = image::identify(oci, None).ok()?;
+    Metadata::of_copy(&copies.annotations).ok()
 }
 
 fn left_out(one: &LeftOut) -> Value {

@@ -133,7 +133,15 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         if let Some(Summary { metadata, .. }) = &chosen.bundle {
             tell_unchecked(metadata, &expectations, settings);
         }
-        record(store.as_ref(), chosen).answer()
+        let mut record = record(store.as_ref(), chosen);
+        record.changed = known.map(|known| *known != chosen.digest);
+        if record.changed == Some(false) {
+            let place = place(store.as_ref(), channel);
+            settings.talk.say(format!(
+                "unchanged: {place} still gives the bundle of --known"
+            ));
+        }
+        record.answer()
     } else {
         if !args.explain {
             explain(&resolution, SAID, "--explain", settings);

@@ -334,15 +334,34 @@ fn tell(packed: &Packed, settings: &Settings) {
     }
     if !packed.added.is_empty() {
         let count = counted(packed.added.len(), "key");
+        // It may be said of a bundle that nobody writes.
         talk.say(format!(
-            "completed {} in the bundle ({count})",
-            manifest_bundle::metadata::FILE
+            "packing adds {count} to {}: {}",
+            manifest_bundle::metadata::FILE,
+            some_of(&packed.added, talk.is_verbose())
         ));
-        talk.detail(format!("added: {}", packed.added.join(", ")));
     }
     for line in report::findings(&packed.findings) {
         talk.say(line);
     }
+}
+
+/// Lists as many names as a line has room for, or all of them.
+fn some_of(names: &[String], all: bool) -> String {
+    const ROOM: usize = 120;
+    let mut line = String::new();
+    for (at, name) in names.iter().enumerate() {
+        if !all && at > 0 && line.len().saturating_add(name.len()) > ROOM {
+            let more = names.len().saturating_sub(at);
+            line = format!("{line} and {more} more (-v lists them)");
+            break;
+        }
+        if at > 0 {
+            line.push_str(", ");
+        }
+        line.push_str(name);
+    }
+    line
 }
 
 /// Makes a store in memory of what was packed.

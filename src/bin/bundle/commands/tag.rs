@@ -9,7 +9,7 @@ use manifest_bundle::{Error, Result};
 use serde_json::json;
 
 use super::push::{refuse_heads, refuse_other_versions_of, tags_to_set, tell_set};
-use super::record::Record;
+use super::record::{Record, said};
 use crate::args::{AccessArgs, TransferArgs, tag, word};
 use crate::output::Answer;
 use crate::settings::Settings;
@@ -82,7 +82,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     copy::name(destination.store.as_ref(), &manifest, &missing).await?;
     let place = destination.store.place();
     tell_set("tagged", &place, &missing, &digest, settings);
-    let record = Record::of_store(destination.store.as_ref(), digest, args.tags.first());
+    let mut record = Record::of_store(destination.store.as_ref(), digest, args.tags.first());
+    record.metadata = said(&manifest);
+    record.changed = Some(!missing.is_empty());
     let mut answer = record.answer();
     if let Some(members) = answer.value.as_object_mut() {
         members.insert(

@@ -65,6 +65,8 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         let metadata = &loaded.unpacked.bundle.metadata;
         tell_unchecked(metadata, &asked.expectations, settings);
     }
-    pull::write(&loaded, opened.tag.as_ref(), &args.write, settings).await?;
+    let wrote = pull::write(&loaded, opened.tag.as_ref(), &args.write, settings).await?;
+    record.output = Some(wrote.output);
+    record.changed = Some(wrote.changed);
     Ok(record.answer())
 }

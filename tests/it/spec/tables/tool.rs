@@ -76,6 +76,39 @@ pub(super) fn answer_keys(table: &Table) -> Vec<(usize, String)> {
         .collect()
 }
 
+/// What commands answer beyond that is what the table has for them.
+pub(super) fn command_keys(table: &Table) -> Vec<(usize, String)> {
+    let sandbox = Sandbox::new();
+    bundle_dir(sandbox.path("etcd"), "etcd", "1.0.0", None);
+    let keys = |words: &[&str]| {
+        let ran = sandbox.run(words.iter().chain(&["--format", "json"]));
+        let answer = ran.ok().json();
+        let keys = answer.as_object().unwrap().keys().cloned();
+        keys.collect::<BTreeSet<String>>()
+    };
+    let common = keys(&["pack", "etcd", "-o", "etcd.tar"]);
+    let calls: [&[&str]; 5] = [
+        &["push", "etcd", "oci:lay"],
+        &["tag", "oci:lay:1.0.0", "stable"],
+        &["copy", "oci:lay:1.0.0", "copy.tar"],
+        &["resolve", "oci:lay"],
+        &["images", "etcd"],
+    ];
+    let mut faults = Vec::new();
+    for words in calls {
+        let bare = |cell: &str| cell.trim_matches('`').to_owned();
+        let rows = table
+            .rows
+            .iter()
+            .filter(|row| bare(&row.cells[0]) == words[0]);
+        let listed = rows.map(|row| bare(&row.cells[1])).collect::<BTreeSet<_>>();
+        let found: BTreeSet<String> = keys(words).difference(&common).cloned().collect();
+        let checked = same(words[0], found, listed);
+        faults.extend(checked.err().map(|why| (table.line, why)));
+    }
+    faults
+}
+
 /// An error has the keys of the table: those that are always there, and of the others those that apply.
 pub(super) fn error_keys(table: &Table) -> Vec<(usize, String)> {
     let sandbox = Sandbox::new();
