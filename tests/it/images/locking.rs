@@ -140,6 +140,45 @@ fn a_tag_that_moved_is_told_and_nothing_is_written() {
 }
 
 #[test]
+fn an_image_that_is_not_there_any_more_is_a_difference() {
+    let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
+    let host = registry.host();
+    let digest = push(&registry, "app", "1", "app");
+    let images = |sandbox: &Sandbox, words: &[&str]| {
+        let ran = sandbox.run(["images", "in"].iter().chain(words));
+        ran.ok();
+        ran
+    };
+    bundle(&sandbox, &[format!("{host}/app:1")]);
+    let value = images(&sandbox, &["--format", "json"]).json();
+    assert_eq!(value["images"][0]["locked"], Value::Null);
+    lock(&sandbox, &[]).ok();
+    bundle(
+        &sandbox,
+        &[format!("{host}/app:1"), format!("{host}/gone:1")],
+    );
+    let ran = images(&sandbox, &["--why"]);
+    ran.assert_stdout_has(&format!("{host}/app:1, certain, locked {digest}\n"));
+    ran.assert_stdout_has(&format!("{host}/gone:1, certain, not locked\n"));
+    let value = images(&sandbox, &["--format", "json"]).json();
+    assert_eq!(value["images"][0]["locked"], digest.as_str());
+    assert_eq!(value["images"][1]["locked"], Value::Null);
+
+    let ran = lock(&sandbox, &["--check"]);
+    ran.assert_code(1).assert_stdout_has(&format!(
+        "{host}/gone:1: locked nothing, and its registry has no such image"
+    ));
+    registry.rule(on("HEAD", "/v2/app/"), Act::Respond(Response::new(404)));
+    let ran = lock(&sandbox, &["--check", "--format", "json"]);
+    let value = ran.assert_code(1).json();
+    let first = &value["differences"][0];
+    assert_eq!(first["why"], "not there");
+    assert_eq!(first["locked"], digest.as_str());
+    assert_eq!(first["found"], Value::Null);
+    assert_eq!(value["differences"].as_array().unwrap().len(), 2, "{ran}");
+}
+
+#[test]
 fn what_cannot_be_resolved_is_said_of_each_and_nothing_is_written() {
     let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
     let host = registry.host();
@@ -160,13 +199,25 @@ fn what_cannot_be_resolved_is_said_of_each_and_nothing_is_written() {
     let ran = lock(&sandbox, &[]);
     ran.assert_code(3)
         .assert_stderr_has(&format!(
-            "in/manifests/pod.yaml:7: `{host}/app:2` (and 1 more image): the registry has no such image"
+            "in/manifests/pod.yaml:7: `{host}/app:2` (and 1 more image for another reason): the registry has no such image"
         ))
         .assert_stderr_has(&format!("`{host}/closed:1`: "));
     assert_eq!(ran.stdout(), "");
     assert_eq!(fs::read(sandbox.path(LOCK)).unwrap(), before);
+    // One line for each reason.
+    let mut images = ["a:1", "app:2", "closed:1", "closed:2"].map(|name| format!("{host}/{name}"));
+    images.sort_unstable();
+    bundle(&sandbox, &images);
+    let ran = lock(&sandbox, &[]);
+    ran.assert_code(3)
+        .assert_stderr_has(&format!("warning: `{host}/closed:1` (and 1 more image): "))
+        .assert_stderr_has(&format!(
+            "`{host}/a:1` (and 1 more image, and 2 for other reasons): the registry has no such image"
+        ));
+    assert_eq!(ran.stderr().trim_end().lines().count(), 2, "{ran}");
     bundle(&sandbox, &[format!("{host}/closed:1")]);
     lock(&sandbox, &[]).assert_code(4);
+    lock(&sandbox, &["--check"]).assert_code(4);
     let error = lock(&sandbox, &["--format", "json"]).error_json();
     assert_eq!(error["kind"], Value::from("denied"), "{error}");
     assert_eq!(fs::read(sandbox.path(LOCK)).unwrap(), before);

@@ -2,10 +2,11 @@
 
 use manifest_bundle::Result;
 use manifest_bundle::escape::shown;
-use manifest_bundle::images::{self, ContainerImage, Grade, Inventory, Place};
+use manifest_bundle::images::{self, ContainerImage, Grade, Inventory, LOCK, Lock, Place};
 use manifest_bundle::reference::Location;
 use serde_json::{Value, json};
 
+use super::inspect;
 use super::record::Record;
 use super::source_files::{self, SourceArgs, SourceFiles};
 use crate::args::{AccessArgs, TransferArgs, word};
@@ -58,6 +59,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     if args.full {
         listed.sort_by_cached_key(|image| image.reference.to_string());
     }
+    let lock = lock(&contents, settings);
     let mut text = Vec::new();
     for image in &listed {
         text.push(if args.full {
@@ -66,15 +68,34 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
             image.written().to_owned()
         });
         if args.why {
-            text.extend(why(image, &contents));
+            text.extend(why(image, lock.as_ref(), &contents));
         }
     }
-    let mut answer = Answer::new(text.join("\n"), value(&listed, &inventory, &contents));
+    let value = value(&listed, lock.as_ref(), &inventory, &contents);
+    let mut answer = Answer::new(text.join("\n"), value);
     if args.why {
         answer.aside = unnamed(&inventory, &contents).join("\n");
     }
     answer.closing = settings.talk.closing(closing(&inventory, args));
     Ok(answer)
+}
+
+/// Reads the lock, where there is one that can be read.
+fn lock(contents: &SourceFiles, settings: &Settings) -> Option<Lock> {
+    let read = inspect::lock(&contents.files, &settings.limits)?;
+    read.inspect_err(|why| {
+        let (place, why) = (shown(&contents.place_of(LOCK)), shown(why));
+        settings
+            .talk
+            .warn(format!("`{place}` cannot be read: {why}"));
+    })
+    .ok()
+}
+
+/// Returns the digest that the lock gives an image.
+fn locked(image: &ContainerImage, lock: Option<&Lock>) -> Option<String> {
+    let pin = lock?.pins.get(&image.reference.to_string())?;
+    Some(pin.digest.to_string())
 }
 
 /// Says what a list alone does not: how many images are likely only, and what names none yet.
@@ -103,9 +124,14 @@ pub(super) fn without_image(inventory: &Inventory) -> String {
     }
 }
 
-/// Says what an image is in full, how sure it is, and where it is named.
-fn why(image: &ContainerImage, contents: &SourceFiles) -> Vec<String> {
-    let mut lines = vec![format!("  {}, {}", image.reference, image.grade)];
+/// Says what an image is in full, how sure it is, what it is locked to, and where it is named.
+fn why(image: &ContainerImage, lock: Option<&Lock>, contents: &SourceFiles) -> Vec<String> {
+    let locked = match (lock, locked(image, lock)) {
+        (None, _) => String::new(),
+        (Some(_), Some(digest)) => format!(", locked {digest}"),
+        (Some(_), None) => ", not locked".to_owned(),
+    };
+    let mut lines = vec![format!("  {}, {}{locked}", image.reference, image.grade)];
     for place in &image.places {
         let grade = if place.grade == image.grade {
             String::new()
@@ -138,7 +164,12 @@ fn located(place: &Place, contents: &SourceFiles) -> String {
     format!("{file}:{}{object} {}", place.line, shown(&place.path))
 }
 
-fn value(listed: &[&ContainerImage], inventory: &Inventory, contents: &SourceFiles) -> Value {
+fn value(
+    listed: &[&ContainerImage],
+    lock: Option<&Lock>,
+    inventory: &Inventory,
+    contents: &SourceFiles,
+) -> Value {
     let images: Vec<Value> = listed
         .iter()
         .map(|image| {
@@ -151,6 +182,7 @@ fn value(listed: &[&ContainerImage], inventory: &Inventory, contents: &SourceFil
                 "repository": image.reference.repository.path(),
                 "tag": image.reference.tag.as_ref().map(ToString::to_string),
                 "digest": image.reference.digest.map(|digest| digest.to_string()),
+                "locked": locked(image, lock),
                 "grade": image.grade.name(),
                 "places": places.map(|place| self::place(place, contents)).collect::<Vec<_>>(),
                 "morePlaces": image.more,

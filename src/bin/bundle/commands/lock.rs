@@ -1,5 +1,7 @@
 //! `bundle lock`: the digest of every image that a bundle names.
 
+mod found;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +16,7 @@ use manifest_bundle::reference::{Location, Reference};
 use manifest_bundle::{Error, Kind, Result};
 use serde_json::{Value, json};
 
+use self::found::Found;
 use super::images::{unnamed, unnamed_values, without_image};
 use super::record::Record;
 use super::source_files::{self, SourceArgs, SourceFiles};
@@ -79,17 +82,13 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let concurrency = usize::from(args.transfer.concurrency);
     let answers = lock::find(&names, &reach, concurrency).await;
     drop(progress);
-    let found = all_found(&images, answers, &files, settings)?;
-    let lock = Lock::of(
-        images
-            .iter()
-            .zip(&found)
-            .map(|(image, found)| Pin::of(image, found.digest)),
-    );
+    let found = found::sort(&images, answers, args.check, &files, settings)?;
+    let with_digests = || found.images.iter().zip(&found.digests);
+    let lock = Lock::of(with_digests().map(|(image, digests)| Pin::of(image, digests.digest)));
     let mut answer = match former {
-        Some(former) if args.check => checked(&former, &lock, &images, &found, &files, args),
+        Some(former) if args.check => checked(&former, &lock, &found, &files, args),
         former => {
-            for (image, found) in images.iter().zip(&found) {
+            for (image, found) in with_digests() {
                 if let Some(moved) = moved(image, found) {
                     settings.talk.warn(moved);
                 }
@@ -189,55 +188,6 @@ fn one_registry(access: &Access, source: &Location, images: &[&ContainerImage]) 
     .hint("`bundle login` keeps a password for each registry"))
 }
 
-/// Returns what was found, or says of every image why it was not.
-fn all_found(
-    images: &[&ContainerImage],
-    answers: Vec<Result<Digests>>,
-    files: &SourceFiles,
-    settings: &Settings,
-) -> Result<Vec<Digests>> {
-    let mut found = Vec::new();
-    let mut errors = Vec::new();
-    for (image, answer) in images.iter().zip(answers) {
-        match answer {
-            Ok(answer) => found.push(answer),
-            Err(error) => errors.push((image, error)),
-        }
-    }
-    let more = errors.len().saturating_sub(1);
-    let mut errors = errors.into_iter();
-    let Some((image, error)) = errors.next() else {
-        return Ok(found);
-    };
-    for (image, error) in errors {
-        settings
-            .talk
-            .warn(format!("`{}`: {}", shown(image.written()), error.message()));
-    }
-    let place = image.places.first().map_or_else(String::new, |place| {
-        format!(
-            "{}:{}: ",
-            shown(&files.place_of(place.file.as_str())),
-            place.line
-        )
-    });
-    let others = match more {
-        0 => String::new(),
-        more => format!(" (and {})", counted(more, "more image")),
-    };
-    let hint = match (image.grade, &error.detail().hint) {
-        (Grade::Likely, _) => {
-            Some("it only looks like an image; --certain leaves out what is likely only".to_owned())
-        }
-        (Grade::Certain, hint) => hint.clone(),
-    };
-    let error = error.at(format_args!("{place}`{}`{others}", shown(image.written())));
-    Err(match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    })
-}
-
 /// Says that a tag names something else than the digest beside it.
 fn moved(image: &ContainerImage, found: &Digests) -> Option<String> {
     let tag = image.reference.tag.as_ref()?;
@@ -258,8 +208,7 @@ fn moved(image: &ContainerImage, found: &Digests) -> Option<String> {
 fn checked(
     former: &Lock,
     now: &Lock,
-    images: &[&ContainerImage],
-    found: &[Digests],
+    found: &Found<'_>,
     files: &SourceFiles,
     args: &Args,
 ) -> Answer {
@@ -277,14 +226,20 @@ fn checked(
             Some(_) => {}
         }
     }
+    let missing = found.missing.iter();
+    let missing: BTreeSet<String> = missing.map(|image| image.reference.to_string()).collect();
+    for name in &missing {
+        let locked = former.pins.get(name).map(|pin| pin.digest.to_string());
+        differ(name, "not there", locked, None);
+    }
     for (name, pin) in &former.pins {
-        let is_left_out = args.certain && pin.grade == Grade::Likely;
+        let is_left_out = args.certain && pin.grade == Grade::Likely || missing.contains(name);
         if !now.pins.contains_key(name) && !is_left_out {
             differ(name, "not named", Some(pin.digest.to_string()), None);
         }
     }
     // A digest that stands beside a tag in a manifest is not changed by it, and is told all the same.
-    for (image, found) in images.iter().zip(found) {
+    for (image, found) in found.images.iter().zip(&found.digests) {
         if image.reference.digest.is_some() && moved(image, found).is_some() {
             let tagged = found.tagged.map(|digest| digest.to_string());
             let name = image.reference.to_string();
@@ -318,6 +273,7 @@ fn sentence(difference: &Value) -> String {
     match text("why") {
         "moved" => format!("{image}: locked {locked}, now {found}"),
         "not locked" => format!("{image}: not locked, now {found}"),
+        "not there" => format!("{image}: locked {locked}, and its registry has no such image"),
         _ => format!("{image}: locked {locked}, and no manifest names it"),
     }
 }
