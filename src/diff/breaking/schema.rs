@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::crd::Version;
 use crate::escape::shown;
 use crate::schema::may_match;
-use crate::yaml::Node;
+use crate::yaml::{Node, Value};
 
 use super::super::path::{FieldPath, Step, shortened};
 use super::super::value::same;
@@ -130,10 +130,8 @@ impl<'f, 'b> Walk<'f, 'b> {
         let kinds = types(old);
         let has_fields = kinds.contains("object") || kinds.contains("any");
         if has_fields
-            && keeps(old)
-            && !keeps(new)
-            && !self.keeps_all
-            && new.get("additionalProperties").is_none()
+            && (keeps(old) || has_other_fields(old))
+            && !(keeps(new) || self.keeps_all || has_other_fields(new))
         {
             let what = "fields that the schema does not name are dropped";
             self.note("crd-unknown-fields", true, new.line, what.to_owned());
@@ -146,7 +144,7 @@ impl<'f, 'b> Walk<'f, 'b> {
                 .filter(|_| old.get("properties").is_some())
                 .collect();
         all.sort_by_key(|(key, _)| *key);
-        let takes_any = keeps(new) || self.keeps_all || new.get("additionalProperties").is_some();
+        let takes_any = keeps(new) || self.keeps_all || has_other_fields(new);
         for (key, before) in all {
             let dot = if self.field.is_empty() { "" } else { "." };
             let field = format!("{dot}{}", shortened(key));
@@ -289,6 +287,12 @@ fn is_integer_or_string(any_of: &Node) -> bool {
         .filter_map(|one| one.get("type")?.as_str())
         .collect();
     kinds.len() == all.len() && kinds.contains(&"integer") && kinds.contains(&"string")
+}
+
+/// Tells whether a schema has a schema for fields that it does not name.
+fn has_other_fields(node: &Node) -> bool {
+    let additional = node.get("additionalProperties");
+    additional.is_some_and(|additional| additional.value != Value::Bool(false))
 }
 
 /// Tells whether a schema keeps fields that it does not name.
