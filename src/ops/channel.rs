@@ -393,14 +393,26 @@ pub async fn withdrawn(
         .await
 }
 
+/// A bundle of a repository, as far as its channels need to know it.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// What a channel says of it.
+    pub entry: Entry,
+    /// The channels that it names itself.
+    pub channels: Vec<ChannelName>,
+}
+
 /// Reads every bundle of a repository that has a version's tag, of two tags of one version that which is written plainly; what is
-/// no bundle is passed over.
-pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Summary>> {
+/// no bundle is passed over. Manifests are dropped as soon as they are read, since a repository may have many large ones.
+pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Member>> {
     let tags = versions(store.tags().await?);
     let read = stream::iter(tags)
         .map(|(version, tag)| async move {
             match look(store, &Name::Tag(tag), reach).await {
-                Ok(bundle) if version == bundle.metadata.version => Ok(Some(bundle)),
+                Ok(bundle) if version == bundle.metadata.version => Ok(Some(Member {
+                    entry: Entry::of(&bundle.manifest, &bundle.metadata),
+                    channels: bundle.metadata.channels,
+                })),
                 Ok(_) => Ok(None),
                 Err(error) if error.kind() == Kind::NotFound || error.kind().is_of_content() => {
                     Ok(None)
@@ -409,6 +421,6 @@ pub async fn bundles(store: &dyn Store, reach: &Reach) -> Result<Vec<Summary>> {
             }
         })
         .buffered(CONCURRENCY);
-    let found: Vec<Option<Summary>> = read.try_collect().await?;
+    let found: Vec<Option<Member>> = read.try_collect().await?;
     Ok(found.into_iter().flatten().collect())
 }

@@ -25,7 +25,7 @@ use super::channel;
 use super::load::{self, Asked};
 use super::open::Reach;
 use super::pack::{self, PackRequest, Packed};
-use super::resolve::{Summary, fetch_channel};
+use super::resolve::fetch_channel;
 
 /// How many bundles are loaded at once.
 const CONCURRENCY: usize = 4;
@@ -334,9 +334,9 @@ pub async fn export(
         export.channels.push(name);
     }
     if only.is_empty() {
-        for Summary { manifest, metadata } in channel::bundles(store, reach).await? {
-            let digest = manifest.descriptor.digest;
-            want(&mut wanted, &metadata.package, &metadata.version, digest)?;
+        for member in channel::bundles(store, reach).await? {
+            let (facts, digest) = (&member.entry.facts, member.entry.descriptor.digest);
+            want(&mut wanted, &facts.package, &facts.version, digest)?;
         }
     }
     if wanted.is_empty() && export.channels.is_empty() {

@@ -7,9 +7,8 @@ use crate::error::{Error, Kind, Result};
 use crate::name::ChannelName;
 use crate::store::Store;
 
-use super::{Changed, bundles, check, fetch_channel, names, plan};
+use super::{Changed, Member, bundles, check, fetch_channel, names, plan};
 use crate::ops::open::Reach;
-use crate::ops::resolve::Summary;
 
 /// What came of the channels of a repository.
 #[derive(Debug, Default)]
@@ -49,10 +48,9 @@ pub struct SyncOptions {
 /// What a store fails with.
 pub async fn sync(store: &dyn Store, options: SyncOptions, reach: &Reach) -> Result<Synced> {
     let mut wanted: BTreeMap<ChannelName, Vec<Entry>> = BTreeMap::new();
-    for Summary { manifest, metadata } in &bundles(store, reach).await? {
-        for name in &metadata.channels {
-            let entries = wanted.entry(name.clone()).or_default();
-            entries.push(Entry::of(manifest, metadata));
+    for Member { entry, channels } in bundles(store, reach).await? {
+        for name in channels {
+            wanted.entry(name).or_default().push(entry.clone());
         }
     }
     let mut all: BTreeSet<ChannelName> = names(store).await?.into_iter().collect();

@@ -7,9 +7,9 @@ use manifest_bundle::Result;
 use manifest_bundle::channel::{self as form, Channel, Entry};
 use manifest_bundle::digest::Digest;
 use manifest_bundle::name::ChannelName;
-use manifest_bundle::ops::channel;
+use manifest_bundle::ops::channel::{self, Member};
 use manifest_bundle::ops::open::Reach;
-use manifest_bundle::ops::resolve::{Summary, fetch_channel};
+use manifest_bundle::ops::resolve::fetch_channel;
 use manifest_bundle::reference::Location;
 use manifest_bundle::resolution::Reason;
 use manifest_bundle::store::Store;
@@ -152,13 +152,13 @@ fn whole_value(
 /// Finds bundles that say that they belong to a channel, are not in it and were not withdrawn from it.
 async fn find_unlisted(store: &dyn Store, channel: &Channel, reach: &Reach) -> Result<Vec<Entry>> {
     let mut unlisted = Vec::new();
-    for Summary { manifest, metadata } in channel::bundles(store, reach).await? {
-        let digest = manifest.descriptor.digest;
-        if metadata.channels.contains(&channel.name)
-            && channel.find(&digest).is_none()
-            && !channel.withdrawn().contains(&digest)
+    for Member { entry, channels } in channel::bundles(store, reach).await? {
+        let digest = &entry.descriptor.digest;
+        if channels.contains(&channel.name)
+            && channel.find(digest).is_none()
+            && !channel.withdrawn().contains(digest)
         {
-            unlisted.push(Entry::of(&manifest, &metadata));
+            unlisted.push(entry);
         }
     }
     Ok(unlisted)
