@@ -36,7 +36,7 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// [`Kind::Usage`](crate::error::Kind::Usage) for a location that cannot be written into under a name.
+    /// [`Kind::Usage`] for a location that cannot be written into under a name.
     pub fn open(location: &Location, reach: &Reach) -> Result<Self> {
         let with_digest = |text: &dyn std::fmt::Display| {
             Error::usage(format!(
@@ -112,7 +112,7 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// As [`Destination::finish`], and [`Kind::Io`](crate::error::Kind::Io) where no file can be made.
+    /// As [`Destination::finish`], and [`Kind::Io`] where no file can be made.
     pub fn look_ahead(&self, force: bool, coming: &Digest) -> Result<()> {
         let Some((path, _)) = &self.archive else {
             return Ok(());
@@ -125,7 +125,7 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// What [`directory::write_file_unless_same`] fails with: [`Kind::Conflict`](crate::error::Kind::Conflict) when the file
+    /// What [`directory::write_file_unless_same`] fails with: [`Kind::Conflict`] when the file
     /// exists and may not be replaced.
     pub fn finish(self, options: &WriteOptions) -> Result<bool> {
         let Some((path, memory)) = self.archive else {
@@ -181,7 +181,7 @@ fn options(force: bool) -> WriteOptions {
 ///
 /// # Errors
 ///
-/// [`Kind::Usage`](crate::error::Kind::Usage).
+/// [`Kind::Usage`].
 pub fn expect_archive_name(location: &Location) -> Result<()> {
     match location {
         Location::Archive { path, .. } => refuse_compressed(path),
@@ -214,7 +214,7 @@ pub fn expect_archive_name(location: &Location) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`Kind::Usage`](crate::error::Kind::Usage).
+/// [`Kind::Usage`].
 pub fn refuse_compressed(path: &Path) -> Result<()> {
     let text = path.to_string_lossy();
     let ends = [
