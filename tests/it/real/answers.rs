@@ -6,7 +6,7 @@ use crate::support::{DockerRegistry, Ran, Sandbox, bundle_dir};
 
 use super::{Parts, etcd};
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 13] = [
     "reference",
     "repository",
     "tag",
@@ -17,6 +17,9 @@ const KEYS: [&str; 10] = [
     "operatorId",
     "minOperatorVersion",
     "leftOut",
+    "addedKeys",
+    "output",
+    "changed",
 ];
 
 /// Asserts that an answer has the keys of all answers and some more, and no others.
@@ -69,7 +72,7 @@ fn every_answer_has_all_keys() {
     assert!(size > 1000, "{packed}");
 
     let there = json!({"reference": format!("{repository}@{digest}"), "repository": repository, "tag": "1.0.0"});
-    let pushed = record(&json(&["push", "etcd", &repository]), &[]);
+    let pushed = record(&json(&["push", "etcd", &repository]), &["tags", "channels"]);
     for expected in [
         &is,
         &there,
@@ -78,12 +81,23 @@ fn every_answer_has_all_keys() {
         assert_members(&pushed, expected);
     }
     let pulled = record(&json(&["pull", &reference, "-o", "out"]), &[]);
-    for expected in [&is, &there, &json!({"size": size, "leftOut": null})] {
+    for expected in [
+        &is,
+        &there,
+        &json!({"size": size, "leftOut": null, "output": "out", "changed": true}),
+    ] {
         assert_members(&pulled, expected);
     }
     // What is packed already has nothing left out; by digest there is no tag.
-    let again = record(&json(&["push", "etcd.tar", &repository]), &[]);
-    for expected in [&is, &there, &json!({"size": size, "leftOut": null})] {
+    let again = record(
+        &json(&["push", "etcd.tar", &repository]),
+        &["tags", "channels"],
+    );
+    for expected in [
+        &is,
+        &there,
+        &json!({"size": size, "leftOut": null, "changed": false}),
+    ] {
         assert_members(&again, expected);
     }
     let verified = record(
@@ -104,7 +118,7 @@ fn every_answer_has_all_keys() {
         &copied,
         &json!({
             "reference": format!("oci:layout:1.0.0@{digest}"), "repository": null, "tag": "1.0.0", "digest": digest,
-            "size": size, "package": null, "version": null, "operatorId": null, "minOperatorVersion": null,
+            "size": size, "package": "etcd", "version": "1.0.0", "operatorId": "etcd-manager", "minOperatorVersion": "1.4.0",
             "leftOut": null, "referrers": [],
         }),
     );
