@@ -248,6 +248,11 @@ mod tests {
                 "Bearer realm=https://r/t,service=r",
                 token("https://r/t", Some("r"), None),
             ),
+            // Outside of quotes a backslash is itself.
+            (
+                r"Bearer realm=https://r/t\,service=r",
+                token(r"https://r/t\", Some("r"), None),
+            ),
             (
                 r#"Bearer realm="https://r/t?a=b&c=d""#,
                 token("https://r/t?a=b&c=d", None, None),
