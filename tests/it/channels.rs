@@ -770,3 +770,29 @@ fn to_others_a_channel_is_an_index_of_images_and_its_head_an_image() {
     );
     resolved.ok();
 }
+
+#[test]
+fn a_manifest_that_says_a_wrong_size_stops_nobody() {
+    let registry = MockRegistry::plain();
+    let sandbox = Sandbox::new();
+    let repository = registry.repository("etcd");
+    let [_, newest] = push(
+        &sandbox,
+        &repository,
+        [("1.0.0", "1.0.0"), ("1.1.0", "1.0.0")],
+    );
+    let manifest = registry.manifest("etcd", "1.1.0").unwrap();
+    let mut lying: Value = serde_json::from_slice(&manifest).unwrap();
+    // Without annotations the labels are asked for, and so the config.
+    lying.as_object_mut().unwrap().remove("annotations");
+    let size = lying["config"]["size"].as_u64().unwrap();
+    lying["config"]["size"] = json!(size + 1);
+    let media_type = lying["mediaType"].as_str().unwrap().to_owned();
+    registry.put_manifest("etcd", "99.0.0", &media_type, lying.to_string().as_bytes());
+    let asked = [&OPERATOR[..], &["--explain"]].concat();
+    let ran = resolve(&sandbox, &repository, &asked);
+    assert_eq!(chosen(&ran), newest);
+    ran.assert_stderr_has("99.0.0: ")
+        .assert_stderr_has("size of the blob");
+    sandbox.run(["channel", "sync", &repository]).ok();
+}
