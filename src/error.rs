@@ -4,7 +4,7 @@
 //! want. Messages are lower-case fragments that read after "failed: "; text from outside is escaped before it is put in.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::check::Check;
 use crate::digest::Digest;
@@ -407,16 +407,6 @@ fn io_reason(error: &std::io::Error) -> String {
                 None => shown(&text),
             }
         }
-    }
-}
-
-/// A path, kept for messages; shown escaped.
-#[derive(Debug, Clone)]
-pub struct ShownPath(pub PathBuf);
-
-impl fmt::Display for ShownPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.0.to_string_lossy()))
     }
 }
 

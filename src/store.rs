@@ -287,7 +287,7 @@ async fn digest_of(content: &Content, wanted: &Digest) -> std::io::Result<Digest
 }
 
 /// Says that a manifest is not here; the same words for every store. Without a place, the caller puts it before them.
-pub fn no_such_manifest(place: &str, name: &Name) -> Error {
+pub(crate) fn no_such_manifest(place: &str, name: &Name) -> Error {
     let error = Error::not_found(match name {
         Name::Tag(_) => "there is no such tag",
         Name::Digest(_) => "there is no such manifest",

@@ -48,11 +48,6 @@ impl Manifest {
         write(self)
     }
 
-    /// Tells whether this is Docker's form.
-    pub fn is_docker(&self) -> bool {
-        self.media_type == media_type::DOCKER_MANIFEST
-    }
-
     /// Returns the descriptors of the config and the layers, in this order.
     pub fn blobs(&self) -> impl Iterator<Item = &Descriptor> {
         std::iter::once(&self.config).chain(&self.layers)

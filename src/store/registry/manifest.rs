@@ -47,7 +47,7 @@ impl Registry {
         }
         let digest = match name {
             Name::Tag(_) => Digest::of(&reply.body),
-            Name::Digest(wanted) => digest_like(wanted, &reply.body),
+            Name::Digest(wanted) => wanted.like(&reply.body),
         };
         check_digest_header(&reply.head, &digest)?;
         self.tell_resolved(name, Some(digest));
@@ -81,7 +81,7 @@ impl Registry {
         match self.read_manifest(name).await {
             Ok(raw) => Ok(Some(match name {
                 Name::Tag(_) => Digest::of(&raw.bytes),
-                Name::Digest(wanted) => digest_like(wanted, &raw.bytes),
+                Name::Digest(wanted) => wanted.like(&raw.bytes),
             })),
             Err(error) if error.kind() == Kind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -282,13 +282,6 @@ fn may_be_manifest(body: &[u8], by_digest: bool) -> bool {
             || found.layers.is_some()
             || found.manifests.is_some()
     })
-}
-
-/// Computes the digest with the algorithm of another one.
-fn digest_like(wanted: &Digest, bytes: &[u8]) -> Digest {
-    let mut hasher = wanted.hasher();
-    hasher.update(bytes);
-    hasher.finish()
 }
 
 /// Compares what the registry says about a digest with the truth; another algorithm says nothing.
