@@ -7,6 +7,7 @@
 mod access;
 mod answer;
 mod auth;
+mod begin;
 mod blob;
 mod body;
 mod challenge;

@@ -165,3 +165,23 @@ fn an_upload_that_was_begun_is_ended_at_the_registry() {
         assert_eq!(mock.open_uploads(), 0, "{log:#?}{ran}");
     }
 }
+
+#[test]
+fn an_upload_that_begins_while_the_command_stops_is_ended() {
+    let sandbox = Sandbox::new();
+    bundle_dir(sandbox.path("in"), "demo", "1.0.0", None);
+    let mock = MockRegistry::plain();
+    let late = Duration::from_millis(300);
+    mock.rule(on("POST", "/uploads/"), Act::Delay(late));
+    let run = sandbox
+        .bundle(["push", "in", &mock.repository("demo")])
+        .spawn();
+    mock.wait_for("POST", "/uploads/");
+    run.signal(Signal::TERM);
+    let ran = run.wait();
+    ran.assert_code(143);
+    let log = mock.log();
+    let is_begun = |line: &String| line.starts_with("POST ") && line.ends_with(" 202");
+    assert!(log.iter().any(is_begun), "{log:#?}{ran}");
+    assert_eq!(mock.open_uploads(), 0, "{log:#?}{ran}");
+}

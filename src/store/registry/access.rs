@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
+
 use crate::credential::{Credentials, Secret};
 use crate::error::Result;
 use crate::limits::Limits;
@@ -134,13 +136,24 @@ impl Access {
     ///
     /// For callers that drop a push (a signal) and then let go of the runtime.
     pub async fn settle(&self, at_most: Duration) {
-        let tasks: Vec<_> = {
-            let sessions = self.shared.sessions.lock();
-            let sessions = sessions.unwrap_or_else(PoisonError::into_inner);
-            sessions.values().flat_map(|s| s.take_tasks()).collect()
+        let all = async {
+            loop {
+                let tasks = self.tasks();
+                if tasks.is_empty() {
+                    break;
+                }
+                // Whatever becomes of them: there is nobody to tell. One that learns of an upload leaves one that ends it.
+                drop(futures_util::future::join_all(tasks).await);
+            }
         };
-        // Whatever becomes of them: there is nobody to tell.
-        let _ = tokio::time::timeout(at_most, futures_util::future::join_all(tasks)).await;
+        let _ = tokio::time::timeout(at_most, all).await;
+    }
+
+    /// Returns what is still being tidied up.
+    fn tasks(&self) -> Vec<JoinHandle<()>> {
+        let sessions = self.shared.sessions.lock();
+        let sessions = sessions.unwrap_or_else(PoisonError::into_inner);
+        sessions.values().flat_map(|s| s.take_tasks()).collect()
     }
 
     /// Returns what is shared by the repositories of a registry.

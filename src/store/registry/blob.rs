@@ -8,7 +8,7 @@ use crate::limits::Ceiling;
 use crate::reference::Repository;
 
 use super::Registry;
-use super::unfinished::Unfinished;
+use super::begin::Answer;
 
 impl Registry {
     /// Tells whether a blob is here.
@@ -56,8 +56,9 @@ impl Registry {
         let path = format!("blobs/uploads/?mount={digest}&from={}", from.path());
         let mut request = self.request(Method::POST, &path, "cannot mount the blob")?;
         request.scope.from = Some(from.path().to_owned());
-        let reply = match self.exchange(&request).await {
-            Ok(reply) => reply,
+        let asked = self.ask_to_begin(&request, &mut self.attempts()).await;
+        let Answer { reply, place } = match asked {
+            Ok(answer) => answer,
             // No leave to read there: the blob is sent instead.
             Err(error) if error.kind() == Kind::Denied => return Ok(false),
             Err(error) => return Err(error),
@@ -65,10 +66,8 @@ impl Registry {
         match reply.status() {
             StatusCode::CREATED => Ok(true),
             StatusCode::ACCEPTED => {
-                if let Ok(upload) = self.begun(&reply) {
-                    let mut unfinished = Unfinished::new(self);
-                    unfinished.begin(upload);
-                    self.keep_upload(*digest, unfinished);
+                if place.upload().is_some() {
+                    self.keep_upload(*digest, place);
                 }
                 Ok(false)
             }

@@ -62,18 +62,23 @@ impl Session {
         attempts: &mut Attempts,
     ) -> Result<Reply> {
         loop {
-            let failure = match self.reply(request).await {
-                Ok(reply) if reply.status().is_success() => return Ok(reply),
-                Ok(reply) => {
-                    let failure = reply.refused(request.doing, &self.settings.time);
-                    if failure.again == Again::Never {
-                        return Ok(reply);
-                    }
-                    failure
-                }
-                Err(failure) => failure,
-            };
-            attempts.again(failure).await?;
+            let sent = self.reply(request).await;
+            match sent.and_then(|reply| self.judge(request, reply)) {
+                Ok(reply) => return Ok(reply),
+                Err(failure) => attempts.again(failure).await?,
+            }
+        }
+    }
+
+    /// Tells an answer that another attempt would not change from a failure that it might not have.
+    pub(super) fn judge(&self, request: &Request, reply: Reply) -> Result<Reply, Failure> {
+        if reply.status().is_success() {
+            return Ok(reply);
+        }
+        let failure = reply.refused(request.doing, &self.settings.time);
+        match failure.again {
+            Again::Never => Ok(reply),
+            _ => Err(failure),
         }
     }
 

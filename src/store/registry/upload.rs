@@ -1,7 +1,7 @@
 //! Writing blobs: whole if the registry takes them so, in pieces if it does not, from the start again if it forgot.
 
-use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use url::Url;
 
 use crate::content::Content;
@@ -13,15 +13,13 @@ use super::Registry;
 use super::answer::Reply;
 use super::body::Body;
 use super::http::Request;
-use super::location::{check_upload, resolve, with_digest};
+use super::location::with_digest;
 use super::manifest::check_digest_header;
-use super::retry::{Attempts, Failure};
+use super::retry::Failure;
 use super::unfinished::Unfinished;
 
 /// The size of a piece. Some registries take no request over 4 MiB.
 pub(super) const PIECE: u64 = 4 * 1024 * 1024;
-/// The registry's word for the smallest piece that it takes.
-const CHUNK_MIN_LENGTH: HeaderName = HeaderName::from_static("oci-chunk-min-length");
 /// After this many failures a large blob is sent in pieces.
 const BROKEN: u32 = 2;
 
@@ -95,8 +93,8 @@ impl Registry {
             let upload = match begun.take() {
                 Some(upload) => upload,
                 None => match self.begin_upload(&mut attempts, &digest).await? {
-                    Some(upload) => {
-                        unfinished.begin(upload.clone());
+                    Some((upload, place)) => {
+                        *unfinished = place;
                         upload
                     }
                     None => return Ok(()),
@@ -133,44 +131,6 @@ impl Registry {
                 }
             }
         }
-    }
-
-    /// Begins an upload; nothing when the registry says that it has the blob already.
-    async fn begin_upload(
-        &self,
-        attempts: &mut Attempts,
-        digest: &Digest,
-    ) -> Result<Option<Upload>> {
-        let request = self.request(Method::POST, "blobs/uploads/", "cannot begin an upload")?;
-        let reply = self.session.exchange(&request, attempts).await?;
-        if reply.has_code("NAME_UNKNOWN") {
-            return Err(self
-                .refused(&reply, &request)
-                .hint("create the repository first: this registry does not make one by itself"));
-        }
-        if !reply.status().is_success() {
-            return Err(self.refused(&reply, &request));
-        }
-        if reply.status() == StatusCode::CREATED && self.has_blob(digest).await? {
-            return Ok(None);
-        }
-        self.begun(&reply).map(Some)
-    }
-
-    /// Reads where an upload goes on.
-    pub(super) fn begun(&self, reply: &Reply) -> Result<Upload> {
-        let Some(location) = reply.header(&LOCATION) else {
-            return Err(Error::protocol(
-                "the registry begins an upload but does not say where (no `Location`)",
-            ));
-        };
-        let url = resolve(&reply.head.url, location)?;
-        check_upload(&self.session.base, &url, self.session.is_public())?;
-        let smallest = reply
-            .header(&CHUNK_MIN_LENGTH)
-            .and_then(|length| length.parse().ok())
-            .unwrap_or(0);
-        Ok(Upload { url, smallest })
     }
 
     /// Sends a blob with one request.
