@@ -162,21 +162,40 @@ fn json_len(node: &Node) -> u64 {
     }
 }
 
-/// Returns how long a string is as JSON with its quotes.
-///
-/// Go writes `<`, `>`, `&`, two line separators and most control characters as `\u003c`.
-fn string_len(text: &str) -> u64 {
-    let more: usize = text
-        .bytes()
-        .map(|b| match b {
+/// How many bytes more than itself each byte of a string takes in JSON as Go writes it: `<`, `>`, `&` and most control
+/// characters become `\u003c`.
+static ESCAPES: [u8; 256] = escapes();
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated when this is compiled, with indices of one byte"
+)]
+const fn escapes() -> [u8; 256] {
+    let mut more = [0; 256];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        more[byte as usize] = match byte {
             b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
             b'<' | b'>' | b'&' | 0..32 => 5,
             _ => 0,
-        })
-        .sum();
-    let separators = text.matches(['\u{2028}', '\u{2029}']).count();
+        };
+        byte += 1;
+    }
+    more
+}
+
+/// Returns how long a string is as JSON with its quotes.
+fn string_len(text: &str) -> u64 {
+    let more = |byte: u8| ESCAPES.get(usize::from(byte)).copied().unwrap_or(0);
+    let more: u64 = text.bytes().map(|byte| u64::from(more(byte))).sum();
+    // Two line separators become six bytes each, where they were three.
+    let separators = if text.is_ascii() {
+        0
+    } else {
+        text.matches(['\u{2028}', '\u{2029}']).count()
+    };
     (text.len() as u64)
-        .saturating_add(more as u64)
+        .saturating_add(more)
         .saturating_add(separators.saturating_mul(3) as u64)
         .saturating_add(2)
 }
