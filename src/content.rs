@@ -366,6 +366,52 @@ mod tests {
     }
 
     #[test]
+    fn what_exceeds_the_memory_goes_to_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spool = Spool::with_memory(directory.path(), 5);
+        let mut is_file = |bytes: &[u8]| {
+            let content = spool.store(&mut &bytes[..]).unwrap();
+            matches!(content, Content::File { .. })
+        };
+        assert!(!is_file(b"abc"));
+        assert!(!is_file(b"de"));
+        assert!(!is_file(b""));
+        assert!(is_file(b"f"));
+    }
+
+    #[test]
+    fn a_writer_holds_less_than_a_chunk_once_there_is_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spool = Spool::with_memory(directory.path(), 0);
+        let mut writer = spool.begin();
+        assert!(writer.is_empty());
+        for written in 1..=100 {
+            writer.write_all(&[7; 1000]).unwrap();
+            assert!(!writer.is_empty());
+            assert_eq!(writer.len(), written * 1000);
+            assert!(writer.buffer.len() < CHUNK);
+        }
+        assert!(writer.spool.end >= CHUNK as u64);
+        assert_eq!(writer.finish().unwrap().len(), 100_000);
+    }
+
+    #[test]
+    fn a_reader_goes_on_where_it_is_told() {
+        let content = Content::from("abcdef");
+        assert!(!content.is_empty());
+        assert!(Content::from("").is_empty());
+        let mut reader = content.reader();
+        assert_eq!(reader.position(), 0);
+        reader.seek_to(4);
+        let mut rest = String::new();
+        reader.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "ef");
+        assert_eq!(reader.position(), 6);
+        reader.seek_to(u64::MAX);
+        assert_eq!(reader.read(&mut [0; 4]).unwrap(), 0);
+    }
+
+    #[test]
     fn a_file_that_shrank_is_an_error_and_not_a_short_content() {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(b"12345", 0).unwrap();

@@ -174,6 +174,7 @@ mod tests {
         let empty = Digest::of(b"");
         let text = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(empty.to_string(), text);
+        assert_eq!(format!("{empty:?}"), text);
         assert_eq!(text.parse::<Digest>().unwrap(), empty);
         let long = format!("sha512:{}", "0f".repeat(64));
         assert_eq!(long.parse::<Digest>().unwrap().to_string(), long);

@@ -172,7 +172,36 @@ mod tests {
             &Limits::default(),
         )
         .unwrap();
-        assert_eq!(value["a"][3], "A");
+        let [a, b] = [&value["a"], &value["b"]];
+        assert_eq!(*a, serde_json::json!([1, -2, 1.5, "A", null, true]));
+        assert_eq!(*b, serde_json::json!({}));
+    }
+
+    #[test]
+    fn objects_are_told_from_lists_of_objects() {
+        let members = &["config", "layers[]"][..];
+        let fits = |text: &str| {
+            let value: Value = serde_json::from_str(text).unwrap();
+            expect_objects("x", &value, members).is_ok()
+        };
+        for good in [
+            "{}",
+            r#"{"config":null,"layers":null}"#,
+            r#"{"config":{},"layers":[]}"#,
+            r#"{"layers":[{},{}]}"#,
+        ] {
+            assert!(fits(good), "{good}");
+        }
+        for bad in [
+            "[]",
+            r#"{"config":[]}"#,
+            r#"{"config":[{}]}"#,
+            r#"{"config":"x"}"#,
+            r#"{"layers":{}}"#,
+            r#"{"layers":[{},[]]}"#,
+        ] {
+            assert!(!fits(bad), "{bad}");
+        }
     }
 
     #[test]

@@ -186,3 +186,74 @@ pub fn differing_keys<'a>(a: &'a Annotations, b: &'a Annotations, prefix: &str) 
     keys.retain(|key| a.get(*key) != b.get(*key));
     keys
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_types_fit_into_a_header() {
+        let long = "a".repeat(127);
+        for good in [
+            "application/vnd.oci.image.manifest.v1+json".to_owned(),
+            "a!#$&-^_.+9/b".to_owned(),
+            format!("{long}/{long}"),
+        ] {
+            check_media_type(&good).unwrap();
+        }
+        for bad in [
+            String::new(),
+            "a".into(),
+            "/".into(),
+            "a/".into(),
+            "/b".into(),
+            "a/b/c".into(),
+            "a /b".into(),
+            "a/b;c=d".into(),
+            "ä/b".into(),
+            "a/b\r\nc".into(),
+            format!("{long}a/b"),
+            format!("b/{long}a"),
+        ] {
+            let error = check_media_type(&bad).unwrap_err();
+            assert_eq!(error.kind(), crate::error::Kind::Unsafe, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn annotations_have_a_number_and_a_size() {
+        let limits = Limits::default()
+            .with(Ceiling::Annotations, 2)
+            .with(Ceiling::Annotation, 5);
+        let check = |all: &[(&str, &str)]| {
+            let all = all
+                .iter()
+                .map(|(key, value)| ((*key).into(), (*value).into()));
+            check_annotations(&all.collect(), &limits)
+        };
+        check(&[("a", "1234"), ("bcdef", "")]).unwrap();
+        for (bad, ceiling) in [
+            (&[("a", ""), ("b", ""), ("c", "")][..], "`annotations`"),
+            (&[("a", "12345")], "`annotation`"),
+            (&[("a", ""), ("b", "1234567")], "`annotation`"),
+        ] {
+            let error = check(bad).unwrap_err();
+            assert_eq!(error.kind(), crate::error::Kind::Limit);
+            assert!(error.message().contains(ceiling), "{error}");
+        }
+    }
+
+    #[test]
+    fn manifests_are_told_by_their_media_type() {
+        for media_type in media_type::MANIFESTS {
+            assert!(Descriptor::of(media_type, b"{}").is_manifest());
+        }
+        for other in [
+            "application/vnd.oci.image.config.v1+json",
+            "application/vnd.oci.image.layer.v1.tar+gzip",
+            "",
+        ] {
+            assert!(!Descriptor::of(other, b"{}").is_manifest(), "{other}");
+        }
+    }
+}

@@ -329,6 +329,28 @@ mod tests {
     }
 
     #[test]
+    fn each_ceiling_of_a_path_is_the_last_size_that_passes() {
+        let path = |sizes: &[usize]| {
+            let parts: Vec<String> = sizes.iter().map(|size| "a".repeat(*size)).collect();
+            parts.join("/")
+        };
+        for (good, bad) in [
+            (path(&[204; 5]), path(&[204, 204, 204, 204, 205])),
+            (path(&[255]), path(&[256])),
+            (path(&[1, 255]), path(&[1, 256])),
+            (path(&[1; 32]), path(&[1; 33])),
+        ] {
+            assert_eq!(BundlePath::admit(good.as_bytes()).unwrap().as_str(), good);
+            assert_eq!(good.parse::<BundlePath>().unwrap().as_str(), good);
+            let error = BundlePath::admit(bad.as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), Kind::Limit, "{error}");
+            assert!(bad.parse::<BundlePath>().is_err());
+        }
+        let much_too_long = path(&[204; 12]);
+        assert!(much_too_long.parse::<BundlePath>().is_err());
+    }
+
+    #[test]
     fn names_that_some_system_takes_for_one_have_one_folded_form() {
         for (a, b) in [
             ("A.yaml", "a.yaml"),

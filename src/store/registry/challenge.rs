@@ -226,6 +226,25 @@ mod tests {
     }
 
     #[test]
+    fn padding_is_no_parameter() {
+        for (element, value) in [
+            ("a=b", Some("b")),
+            ("A = b=c", Some("b=c")),
+            (r#"a="b c""#, Some("b c")),
+            (r#"a="""#, Some("")),
+            ("abc=", None),
+            ("abc==", None),
+            ("=b", None),
+            ("a=b c", None),
+            ("a b=c", None),
+            (r#"a="b" c"#, None),
+        ] {
+            let found = parameter(element).map(|(_, value)| value);
+            assert_eq!(found.as_deref(), value, "{element}");
+        }
+    }
+
+    #[test]
     fn challenges_of_real_registries_are_read() {
         let hub = r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:a/b:pull,push""#;
         for (value, want) in [
