@@ -146,6 +146,11 @@ impl Setting {
         std::mem::take(&mut self.heard.lock().unwrap())
     }
 
+    /// Waits for what is still being tidied up: later, it could reach another registry under the same port.
+    pub(super) async fn settle(&self) {
+        self.reach.access.settle(Duration::from_secs(10)).await;
+    }
+
     fn work(&self) -> PathBuf {
         self.directory.path().join("work")
     }

@@ -294,6 +294,7 @@ impl Cell<'_> {
             faults.push(output);
             faults.push(setting.registry.log().join(", "));
         }
+        setting.settle().await;
         faults
     }
 
