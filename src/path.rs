@@ -341,7 +341,10 @@ mod tests {
             (path(&[1; 32]), path(&[1; 33])),
         ] {
             assert_eq!(BundlePath::admit(good.as_bytes()).unwrap().as_str(), good);
-            assert_eq!(good.parse::<BundlePath>().unwrap().as_str(), good);
+            let parsed: BundlePath = good.parse().unwrap();
+            assert_eq!(parsed.as_str(), good);
+            let text: &str = parsed.borrow();
+            assert_eq!(text, good);
             let error = BundlePath::admit(bad.as_bytes()).unwrap_err();
             assert_eq!(error.kind(), Kind::Limit, "{error}");
             assert!(bad.parse::<BundlePath>().is_err());

@@ -97,6 +97,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tags_of_channels_are_told_from_others() {
+        let is_channel = |text: &str| text.parse::<Tag>().unwrap().is_channel();
+        assert!(is_channel("channel-stable"));
+        assert!(!is_channel("channel") && !is_channel("stable") && !is_channel("1.0.0"));
+    }
+
+    #[test]
     fn tags_follow_the_grammar() {
         let longest = "a".repeat(128);
         for good in ["1.0.0", "v1", "_x", "13546", "latest", longest.as_str()] {

@@ -231,6 +231,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_password_of_a_proxy_is_in_what_debugging_prints() {
+        let proxies = Proxies {
+            http: Some(Proxy::new("http://u:hunter2@p:1", "HTTP_PROXY")),
+            https: None,
+            no_proxy: "example".into(),
+        };
+        assert_eq!(
+            format!("{proxies:?}"),
+            r#"Proxies { http: true, https: false, no_proxy: "example" }"#
+        );
+        assert_eq!(format!("{:?}", proxies.http.unwrap()), "Proxy(HTTP_PROXY)");
+    }
+
+    #[test]
     fn no_proxy_names_hosts_domains_addresses_and_networks() {
         for (entry, url, direct) in [
             ("", "https://r.example/", false),
