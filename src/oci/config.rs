@@ -85,6 +85,20 @@ mod tests {
     }
 
     #[test]
+    fn a_config_is_as_large_as_it_may_be() {
+        let limits = Limits::default().with(Ceiling::Config, 100);
+        let read = |size: usize| {
+            let text = format!("{{{}}}", " ".repeat(size - 2));
+            ImageConfig::parse(text.as_bytes(), &limits)
+        };
+        assert!(read(99).is_ok() && read(100).is_ok());
+        for size in [101, 200] {
+            let kind = read(size).unwrap_err().kind();
+            assert_eq!(kind, crate::error::Kind::Limit);
+        }
+    }
+
+    #[test]
     fn what_is_written_is_canonical() {
         let config = ImageConfig {
             architecture: "amd64".into(),

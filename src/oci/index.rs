@@ -71,3 +71,56 @@ impl Index {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Document;
+    use super::*;
+    use crate::error::Kind;
+
+    fn index(entries: usize) -> Index {
+        Index::new(vec![Descriptor::of(media_type::MANIFEST, b"{}"); entries])
+    }
+
+    fn read(index: &Index, limits: &Limits) -> Result<Document> {
+        Document::parse(&index.write().unwrap(), "", limits)
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let index = index(2);
+        let read = read(&index, &Limits::default()).unwrap();
+        assert_eq!(read, Document::Index(index));
+    }
+
+    #[test]
+    fn an_index_has_as_many_entries_as_it_may() {
+        let limits = Limits::default().with(Ceiling::IndexEntries, 2);
+        assert!(read(&index(1), &limits).is_ok());
+        assert!(read(&index(2), &limits).is_ok());
+        for entries in [3, 10] {
+            let error = read(&index(entries), &limits).unwrap_err();
+            assert_eq!(error.kind(), Kind::Limit);
+        }
+    }
+
+    #[test]
+    fn every_descriptor_of_an_index_is_checked() {
+        let limits = Limits::default().with(Ceiling::Annotations, 1);
+        let annotations: Annotations = ["a", "b"].map(|key| (key.into(), String::new())).into();
+        let mut annotated = index(1);
+        annotated.annotations.clone_from(&annotations);
+        let mut below = index(2);
+        below.manifests[1].annotations = annotations;
+        for index in [annotated, below] {
+            assert_eq!(read(&index, &limits).unwrap_err().kind(), Kind::Limit);
+        }
+        let mut nameless = index(2);
+        nameless.manifests[1].media_type = "x".into();
+        let mut about = index(0);
+        about.subject = Some(Descriptor::of("x", b""));
+        for index in [nameless, about] {
+            assert_eq!(read(&index, &limits).unwrap_err().kind(), Kind::Unsafe);
+        }
+    }
+}

@@ -299,6 +299,69 @@ mod tests {
     }
 
     #[test]
+    fn a_manifest_is_as_large_and_has_as_many_layers_as_it_may() {
+        let text = image("");
+        let size = text.len() as u64;
+        let read = |text: &str, limits: &Limits| {
+            Document::parse(text.as_bytes(), media_type::MANIFEST, limits).map_err(|e| e.kind())
+        };
+        for (most, good) in [
+            (size + 1, true),
+            (size, true),
+            (size - 1, false),
+            (9, false),
+        ] {
+            let limits = Limits::default().with(Ceiling::Manifest, most);
+            let found = read(&text, &limits).map(|_| ());
+            assert_eq!(found, if good { Ok(()) } else { Err(Kind::Limit) });
+        }
+        for (most, good) in [(2, true), (1, true), (0, false)] {
+            let limits = Limits::default().with(Ceiling::Layers, most);
+            assert_eq!(read(&text, &limits).is_ok(), good, "{most}");
+        }
+    }
+
+    #[test]
+    fn a_document_has_the_members_of_its_type() {
+        let list = r#"{"schemaVersion":2,"manifests":[]}"#;
+        let layers = r#"{"schemaVersion":2,"layers":[]}"#;
+        for (text, declared) in [
+            (list, media_type::MANIFEST),
+            (list, media_type::DOCKER_MANIFEST),
+            (layers, media_type::INDEX),
+            (layers, media_type::DOCKER_LIST),
+            (r#"{"schemaVersion":2}"#, media_type::DOCKER_LIST),
+            (r#"{"schemaVersion":2}"#, media_type::DOCKER_MANIFEST),
+            (
+                r#"{"schemaVersion":2,"layers":[],"manifests":[]}"#,
+                media_type::INDEX,
+            ),
+            (
+                r#"{"schemaVersion":2,"config":{},"manifests":[]}"#,
+                media_type::INDEX,
+            ),
+            // What says nothing is no type.
+            (list, "text/plain"),
+            (list, "application/octet-stream; charset=utf-8"),
+        ] {
+            let kind = parse(text, declared).unwrap_err().kind();
+            assert_eq!(kind, Kind::Unsafe, "{text} as {declared}");
+        }
+        for declared in [media_type::INDEX, media_type::DOCKER_LIST] {
+            assert_eq!(parse(list, declared).unwrap().media_type(), declared);
+        }
+    }
+
+    #[test]
+    fn the_blobs_of_a_manifest_are_its_config_and_its_layers() {
+        let Document::Manifest(manifest) = parse(&image(""), media_type::MANIFEST).unwrap() else {
+            panic!("it is an image");
+        };
+        let blobs: Vec<&Descriptor> = manifest.blobs().collect();
+        assert_eq!(blobs, [&manifest.config, &manifest.layers[0]]);
+    }
+
+    #[test]
     fn documents_of_two_kinds_and_of_none_are_refused() {
         let both = image(r#","manifests":[]"#);
         assert_eq!(

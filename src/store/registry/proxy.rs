@@ -231,6 +231,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn proxies_are_known_by_host_and_scheme() {
+        let routes = |http: &str, https: &str| {
+            Routes::new(&Proxies {
+                http: Some(Proxy::new(http, "HTTP_PROXY")),
+                https: Some(Proxy::new(https, "HTTPS_PROXY")),
+                no_proxy: String::new(),
+            })
+        };
+        let two = routes("http://a:1", "https://b:2").unwrap();
+        assert_eq!(two.hosts(), ["a", "b"]);
+        assert!(two.any_over_tls());
+        let one = routes("c", " ").unwrap();
+        assert_eq!(one.hosts(), ["c"]);
+        assert!(!one.any_over_tls());
+        for (bad, words) in [
+            ("socks5://p:1", "of the scheme `socks5`"),
+            ("mailto:p", "is no URL"),
+            ("data://", "is no URL"),
+            ("http://", "is no URL"),
+            ("http://a b", "is no URL"),
+        ] {
+            let error = routes(bad, "").err().unwrap();
+            assert!(error.message().contains(words), "{bad}: {error}");
+        }
+    }
+
+    #[test]
     fn no_password_of_a_proxy_is_in_what_debugging_prints() {
         let proxies = Proxies {
             http: Some(Proxy::new("http://u:hunter2@p:1", "HTTP_PROXY")),
