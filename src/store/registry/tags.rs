@@ -62,6 +62,7 @@ impl Registry {
         request.ceiling = Ceiling::Page;
         let mut tags = BTreeSet::new();
         let mut left_out = LeftOut::default();
+        let mut count = 0_u64;
         let mut pages = 0_u64;
         loop {
             let reply = self.exchange(&request).await?;
@@ -77,14 +78,14 @@ impl Registry {
                     "the answer is no list of tags: it has neither `name` nor `tags`",
                 ));
             }
-            let before = tags.len();
+            let before = count;
             for name in page.tags.unwrap_or_default() {
                 match name.parse::<Tag>() {
                     Ok(tag) => drop(tags.insert(tag)),
                     Err(_) => left_out.add(name),
                 }
             }
-            let count = left_out.count.saturating_add(tags.len() as u64);
+            count = left_out.count.saturating_add(tags.len() as u64);
             if count > limits[Ceiling::Tags] {
                 return Err(Error::limit(Ceiling::Tags, limits[Ceiling::Tags], count));
             }
@@ -97,7 +98,7 @@ impl Registry {
                     }
                     return Ok(tags.into_iter().collect());
                 }
-                Some(_) if tags.len() == before => {
+                Some(_) if count == before => {
                     return Err(Error::protocol(
                         "the list of tags goes on with a page that adds nothing",
                     ));

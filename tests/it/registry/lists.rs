@@ -89,6 +89,20 @@ async fn tags_that_are_none_are_left_out_with_a_warning() {
 }
 
 #[tokio::test]
+async fn a_page_may_hold_nothing_but_names_that_are_no_tags() {
+    let mock = tagged(1, None);
+    let page = Response::new(200).body(r#"{"name":"a","tags":["-x"]}"#);
+    mock.rule(
+        on("GET", "/tags/").nth(1),
+        Act::Respond(page.header("link", "</v2/a/tags/list?n=10>; rel=next")),
+    );
+    let mut client = Client::new();
+    let listed = client.open(&mock.repository("a")).tags().await.unwrap();
+    assert_eq!(listed, ["t0000".parse().unwrap()]);
+    assert_eq!(client.warnings().len(), 1);
+}
+
+#[tokio::test]
 async fn what_a_registry_wants_to_be_known_is_passed_on_once() {
     let mock = tagged(3, Some(1));
     let warning = "299 - \"this API \u{e9}nds soon\"";
