@@ -316,3 +316,31 @@ impl Read for Unpacking<'_> {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_is_known_by_digest_and_size() {
+        let layer = Layer {
+            digest: Digest::of(b"abc"),
+            size: 3,
+            diff_id: Digest::of(b""),
+            content: Content::from("abc"),
+        };
+        let descriptor = Descriptor::of(media_type::LAYER_GZIP, b"abc");
+        assert!(layer.is(&descriptor));
+        assert!(!layer.is(&Descriptor::of(media_type::LAYER_GZIP, b"abd")));
+        let size = descriptor.size + 1;
+        assert!(!layer.is(&Descriptor { size, ..descriptor }));
+    }
+
+    #[test]
+    fn layers_are_told_by_their_media_type() {
+        assert!(is_layer(media_type::LAYER_GZIP));
+        for other in [media_type::CONFIG, media_type::MANIFEST, "", "text/plain"] {
+            assert!(!is_layer(other), "{other}");
+        }
+    }
+}
