@@ -190,6 +190,7 @@ fn an_answer_costs_two_requests_and_an_unchanged_one_a_look_at_a_tag() {
         registry.mark();
         let ran = resolve(&sandbox, &repository, more);
         assert_eq!(chosen(&ran), fits);
+        registry.quiet();
         let log = registry.log();
         log.iter()
             .map(|line| {

@@ -14,7 +14,7 @@ mod state;
 mod uploads;
 mod wire;
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -149,6 +149,25 @@ impl MockRegistry {
     pub(crate) fn mark(&self) {
         let mut state = self.shared.state.lock().unwrap();
         state.mark = state.requests.len();
+    }
+
+    /// Blocks until everything is served that a process which has ended had sent; what it had not waited for may come late.
+    pub(crate) fn quiet(&self) {
+        // Connections are accepted in their order: after this one there is none of that process to come.
+        let last = TcpStream::connect(self.host()).unwrap();
+        let last_one = last.local_addr().unwrap();
+        self.wait(|state| state.open.contains(&last_one));
+        drop(last);
+        self.wait(|state| state.open.is_empty());
+    }
+
+    #[track_caller]
+    fn wait(&self, is_so: impl Fn(&State) -> bool) {
+        let state = self.shared.state.lock().unwrap();
+        let limit = Duration::from_secs(30);
+        let changed = &self.shared.changed;
+        let waited = changed.wait_timeout_while(state, limit, |state| !is_so(state));
+        assert!(!waited.unwrap().1.timed_out(), "connections stay open");
     }
 
     /// Blocks until such a request has arrived since the mark, so that a test can act in the middle of a run.

@@ -33,9 +33,15 @@ pub(super) fn run(
             let acceptor = tls.cloned().map(TlsAcceptor::from);
             let shared = Arc::clone(shared);
             tokio::spawn(async move {
-                while let Ok((stream, _)) = listener.accept().await {
+                while let Ok((stream, peer)) = listener.accept().await {
                     let (acceptor, shared) = (acceptor.clone(), Arc::clone(&shared));
-                    tokio::spawn(connection(stream, acceptor, origin, shared));
+                    shared.state.lock().unwrap().open.insert(peer);
+                    shared.changed.notify_all();
+                    tokio::spawn(async move {
+                        connection(stream, acceptor, origin, Arc::clone(&shared)).await;
+                        shared.state.lock().unwrap().open.remove(&peer);
+                        shared.changed.notify_all();
+                    });
                 }
             });
         }

@@ -1,6 +1,7 @@
 //! What a mock registry holds: content, tags, uploads under way, tokens, and the record of requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use sha2::{Digest, Sha256, Sha512};
 
@@ -18,6 +19,8 @@ pub(super) struct State {
     /// How many of them the test does not care for any more.
     pub(super) mark: usize,
     pub(super) rules: Vec<Rule>,
+    /// Who is connected, at any origin.
+    pub(super) open: BTreeSet<SocketAddr>,
     /// Makes every upload and state of this registry another one.
     pub(super) counter: u32,
 }
