@@ -219,6 +219,38 @@ mod tests {
         assert!((0..100).any(|_| random() != random()));
     }
 
+    #[test]
+    fn failures_are_forgotten_after_enough_more_bytes_than_ever_before() {
+        let minute = Duration::from_secs(60);
+        let time = Time::new(move || minute, |_| Box::pin(std::future::ready(())));
+        let mut attempts = Attempts::new(&time, &Events::new(drop), "r".into());
+        let mut forgets = |position| {
+            attempts.failed = 3;
+            attempts.throttled = 1;
+            attempts.spent = minute;
+            attempts.began = Duration::ZERO;
+            attempts.reached(position);
+            let is_new = (attempts.failed, attempts.throttled) == (0, 0);
+            assert_eq!(is_new, attempts.spent.is_zero());
+            assert_eq!(is_new, attempts.began == minute);
+            is_new
+        };
+        for (position, is_forgotten) in [
+            (0, false),
+            (PROGRESS - 1, false),
+            (PROGRESS, true),
+            // What begins again at the start has to come further.
+            (1, false),
+            (PROGRESS + 1, false),
+            (2 * PROGRESS - 1, false),
+            (5 * PROGRESS, true),
+            (5 * PROGRESS, false),
+            (6 * PROGRESS, true),
+        ] {
+            assert_eq!(forgets(position), is_forgotten, "{position}");
+        }
+    }
+
     /// Fails again and again, each attempt after so long; returns the waits and how many events there were.
     fn waits(again: Again, attempt: Duration) -> (Vec<Duration>, usize) {
         let clock = Arc::new(Mutex::new((Duration::ZERO, Vec::new())));

@@ -269,6 +269,116 @@ mod tests {
     }
 
     #[test]
+    fn this_machine_is_spoken_to_over_tls_where_a_setting_makes_sense_with_tls_only() {
+        let certificate = || ClientCertificate {
+            certificate: Vec::new(),
+            key: crate::credential::Secret::new("x"),
+        };
+        let default = AccessSettings::default;
+        for (settings, wants) in [
+            (default(), false),
+            (
+                AccessSettings {
+                    insecure: true,
+                    ..default()
+                },
+                true,
+            ),
+            (
+                AccessSettings {
+                    client_certificate: Some(certificate()),
+                    ..default()
+                },
+                true,
+            ),
+            (
+                AccessSettings {
+                    ca_certificates: vec![Vec::new()],
+                    ..default()
+                },
+                true,
+            ),
+        ] {
+            assert_eq!(settings.wants_tls(), wants, "{settings:?}");
+        }
+        let scheme = |host: &str, insecure| {
+            let repository: reference::Repository = format!("{host}/a").parse().unwrap();
+            let settings = AccessSettings {
+                insecure,
+                ..default()
+            };
+            let session = Session::new(repository.registry(), &Arc::new(settings)).unwrap();
+            assert_eq!(format!("{session:?}"), format!("Session({host})"));
+            session.base.scheme().to_owned()
+        };
+        assert_eq!(scheme("127.0.0.1:5000", false), "http");
+        assert_eq!(scheme("127.0.0.1:5000", true), "https");
+        assert_eq!(scheme("registry.example", false), "https");
+    }
+
+    #[test]
+    fn settings_that_do_not_fit_each_other_are_refused() {
+        let proxied = |url: &str, insecure| AccessSettings {
+            proxies: Proxies {
+                https: Some(Proxy::new(url, "HTTPS_PROXY")),
+                ..Proxies::default()
+            },
+            insecure,
+            ..AccessSettings::default()
+        };
+        assert!(proxied("http://p", true).check().is_ok());
+        assert!(proxied("https://p", false).check().is_ok());
+        assert!(proxied("https://p", true).check().is_err());
+        let identity = Some(ClientCertificate {
+            certificate: b"x".to_vec(),
+            key: crate::credential::Secret::new("x"),
+        });
+        let with_identity = |url: &str| AccessSettings {
+            client_certificate: identity.clone(),
+            ..proxied(url, false)
+        };
+        let message =
+            |settings: &AccessSettings| settings.check().unwrap_err().message().to_owned();
+        assert!(message(&with_identity("https://p")).contains("cannot be used together"));
+        assert!(message(&with_identity("http://p")).contains("no PEM texts"));
+        let authorities = AccessSettings {
+            ca_certificates: vec![b"x".to_vec()],
+            ..AccessSettings::default()
+        };
+        assert!(message(&authorities).contains("no certificate"));
+    }
+
+    #[test]
+    fn what_is_told_once_is_told_once_and_not_for_ever() {
+        let told = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&told);
+        let settings = AccessSettings {
+            events: Events::new(move |_| *count.lock().unwrap() += 1),
+            ..AccessSettings::default()
+        };
+        let repository: reference::Repository = "registry.example/a".parse().unwrap();
+        let session = Session::new(repository.registry(), &Arc::new(settings)).unwrap();
+        for _ in 0..3 {
+            session.tell_once(Event::Warning("same".into()));
+        }
+        assert_eq!(*told.lock().unwrap(), 1);
+        for n in 0..2 * TOLD_MAX {
+            session.tell_once(Event::Warning(n.to_string()));
+        }
+        assert_eq!(*told.lock().unwrap(), TOLD_MAX);
+    }
+
+    #[tokio::test]
+    async fn tasks_are_kept_until_they_have_ended() {
+        let session = session("registry.example", Proxies::default());
+        session.keep_task(tokio::spawn(std::future::ready(())));
+        tokio::task::yield_now().await;
+        session.keep_task(tokio::spawn(std::future::pending()));
+        assert_eq!(session.take_tasks().len(), 1);
+        assert!(session.take_tasks().is_empty());
+    }
+
+    #[test]
     fn the_connection_decides_where_a_registry_is() {
         let from = |address: &str| Some(address.parse().unwrap());
         let named = session("registry.example", Proxies::default());
