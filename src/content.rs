@@ -390,6 +390,8 @@ mod tests {
             assert!(!writer.is_empty());
             assert_eq!(writer.len(), written * 1000);
             assert!(writer.buffer.len() < CHUNK);
+            // Little at a time is not written little by little.
+            assert_eq!(writer.spool.end > 0, written > 65);
         }
         assert!(writer.spool.end >= CHUNK as u64);
         assert_eq!(writer.finish().unwrap().len(), 100_000);

@@ -249,3 +249,27 @@ fn bodies_have_a_ceiling_and_error_bodies_are_cut() {
     assert!(!body.add(b"12345").unwrap());
     assert_eq!(&body.finish()[..], b"1234");
 }
+
+#[test]
+fn a_refusal_says_what_helps_against_it() {
+    let hint = |status: u16, url: &str, body: &str| {
+        let mut reply = reply(status, "text/plain", body);
+        reply.head.url = url.parse().unwrap();
+        let time = Time::new(
+            || std::time::Duration::ZERO,
+            |_| Box::pin(std::future::ready(())),
+        );
+        let failure = reply.refused("cannot x", &time);
+        failure.error.detail().hint.clone().unwrap_or_default()
+    };
+    let (plain, tls) = ("http://r.example/v2/", "https://r.example/v2/");
+    let go = "Client sent an HTTP request to an HTTPS server.";
+    assert_eq!(hint(400, plain, go), SPEAKS_HTTPS);
+    assert_eq!(hint(400, plain, "x"), "");
+    assert_eq!(hint(400, tls, go), "");
+    assert_eq!(hint(405, plain, go), "");
+    assert_eq!(hint(407, tls, ""), PROXY_PASSWORD);
+    assert!(hint(511, tls, "").contains("captive portal"));
+    assert!(hint(413, tls, "").contains("refuses this size"));
+    assert_eq!(hint(500, tls, ""), "");
+}
