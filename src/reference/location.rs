@@ -167,6 +167,47 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_is_what_follows_a_path() {
+        let entry = |text: &str| match text.parse::<Location>().unwrap() {
+            Location::Layout { path, entry } | Location::Archive { path, entry } => (
+                path.to_str().unwrap().to_owned(),
+                entry.name.map(|name| name.to_string()),
+                entry.digest.map(|digest| digest.to_string()),
+            ),
+            other => panic!("{other:?}"),
+        };
+        let pinned = format!("oci-archive:a:1@{DIGEST}");
+        for (text, path, name, digest) in [
+            ("oci:a", "a", None, None),
+            ("oci:a:1", "a", Some("1"), None),
+            ("oci:a@2x:1", "a@2x", Some("1"), None),
+            ("oci:a@2x", "a@2x", None, None),
+            ("oci:a:b/c", "a:b/c", None, None),
+            ("oci:C:\\x", "C:\\x", None, None),
+            ("oci-archive:/x.tar:v1", "/x.tar", Some("v1"), None),
+            (&pinned, "a", Some("1"), Some(DIGEST)),
+        ] {
+            let want = (
+                path.to_owned(),
+                name.map(Into::into),
+                digest.map(Into::into),
+            );
+            assert_eq!(entry(text), want, "{text}");
+        }
+        for bad in ["oci:", "oci::1", "oci:a@sha256:1", "oci:a:-x"] {
+            assert!(bad.parse::<Location>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_a_file_is_said_to_be_written_with_a_dot() {
+        let hint = |text: &str| text.parse::<Location>().unwrap_err().hint;
+        let file = hint("manifests.d/a b").unwrap();
+        assert!(file.contains("write `./manifests.d/a b`"), "{file}");
+        assert_eq!(hint("reg.io:5000/a b"), None);
+    }
+
+    #[test]
     fn credentials_in_a_reference_are_refused_and_not_repeated() {
         for text in [
             "user:hunter2@reg.io/a",
