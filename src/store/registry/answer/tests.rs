@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// A clock that stands still.
+fn still() -> Time {
+    Time::new(
+        || std::time::Duration::ZERO,
+        |_| Box::pin(std::future::ready(())),
+    )
+}
+
 fn reply(status: u16, media_type: &str, body: &str) -> Reply {
     let mut headers = HeaderMap::new();
     if !media_type.is_empty() {
@@ -20,13 +28,7 @@ fn reply(status: u16, media_type: &str, body: &str) -> Reply {
 }
 
 fn refused(reply: &Reply) -> (Kind, bool, String) {
-    let failure = reply.refused(
-        "cannot x",
-        &Time::new(
-            || std::time::Duration::ZERO,
-            |_| Box::pin(std::future::ready(())),
-        ),
-    );
+    let failure = reply.refused("cannot x", &still());
     let again = failure.again != Again::Never;
     (failure.error.kind(), again, failure.error.to_string())
 }
@@ -60,15 +62,11 @@ fn bytes_that_are_coded_are_refused() {
 
 #[test]
 fn a_wait_is_counted_from_the_date_of_the_answer() {
-    let time = Time::new(
-        || std::time::Duration::ZERO,
-        |_| Box::pin(std::future::ready(())),
-    );
     let mut reply = reply(503, "", "");
-    assert_eq!(reply.head.retry_after(&time), None);
+    assert_eq!(reply.head.retry_after(&still()), None);
     let mut set = |name, value: &str| {
         reply.head.headers.insert(name, value.parse().unwrap());
-        reply.head.retry_after(&time)
+        reply.head.retry_after(&still())
     };
     let seconds = std::time::Duration::from_secs;
     assert_eq!(set(RETRY_AFTER, "7"), Some(seconds(7)));
@@ -255,11 +253,7 @@ fn a_refusal_says_what_helps_against_it() {
     let hint = |status: u16, url: &str, body: &str| {
         let mut reply = reply(status, "text/plain", body);
         reply.head.url = url.parse().unwrap();
-        let time = Time::new(
-            || std::time::Duration::ZERO,
-            |_| Box::pin(std::future::ready(())),
-        );
-        let failure = reply.refused("cannot x", &time);
+        let failure = reply.refused("cannot x", &still());
         failure.error.detail().hint.clone().unwrap_or_default()
     };
     let (plain, tls) = ("http://r.example/v2/", "https://r.example/v2/");
