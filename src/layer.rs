@@ -1,14 +1,16 @@
 //! Layers: the files of a bundle as the one blob of an image, and what others' layers hold.
 //!
-//! A layer is decompressed once, into a spooled archive, while its headers are walked; the contents of its files are
-//! ranges of that archive. So the memory does not depend on the sizes. Only blobs that were fetched, and so verified,
-//! may come in here (P5).
+//! A layer is decompressed once, a large one on a thread of its own, into a spooled archive, while its headers are walked;
+//! the contents of its files are ranges of that archive. So the memory does not depend on the sizes. Only blobs that were
+//! fetched, and so verified, may come in here (P5).
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
+mod ahead;
 mod merge;
 
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::thread;
 
 use crate::bundle::Files;
 use crate::content::{self, Content, Spool};
@@ -22,12 +24,16 @@ use crate::path::BundlePath;
 use crate::tar::{self, EntryKind, Rules};
 use crate::{gzip, zstd};
 
+use ahead::Ahead;
+
 pub use merge::{Merged, merge};
 
 /// How much an archive may have around each file: two headers, a long name, and padding.
 const ROOM_FOR_ENTRY: u64 = 2 * 1024;
 /// How much an archive may have at its end, and in headers that are for no file.
 const ROOM_AROUND: u64 = 2 * 1024 * 1024;
+/// From which size on a blob is decompressed on a thread of its own.
+const WORTH_A_THREAD: u64 = 256 * 1024;
 
 /// A layer that was written.
 #[derive(Debug, Clone)]
@@ -191,24 +197,35 @@ fn unpack(
     spool: &mut Spool,
 ) -> Result<(Content, Vec<tar::Entry>, Option<Digest>)> {
     let directory = spool.directory().to_owned();
-    let room = rules.limits[Ceiling::Entries].saturating_mul(ROOM_FOR_ENTRY);
-    let room = room.saturating_add(ROOM_AROUND);
+    let room = room(rules.limits);
     let blob = layer.content.reader();
-    let decoder: Box<dyn Read> = match packing {
+    let decoder: Box<dyn Read + Send> = match packing {
         Packing::Gzip => Box::new(gzip::Reader::with_room(blob, rules.limits, room)),
         Packing::Zstd => Box::new(zstd::Reader::with_room(blob, rules.limits, room)),
     };
-    let mut unpacking = Unpacking {
-        decoder,
-        hasher: layer.diff_id.as_ref().map(Digest::hasher),
-        archive: spool.begin(),
-        directory: &directory,
-    };
-    let entries = walk(before, tar::Reader::new(&mut unpacking, rules))?;
-    let found = unpacking.hasher.take().map(Hasher::finish);
-    let archive = unpacking.archive.finish();
-    let archive = archive.map_err(|error| cannot_keep(&directory, error))?;
-    Ok((archive, entries, found))
+    thread::scope(|scope| {
+        let mut unpacking = Unpacking {
+            decoder: if layer.content.len() < WORTH_A_THREAD {
+                Ahead::Here(decoder)
+            } else {
+                Ahead::begin(scope, decoder)
+            },
+            hasher: layer.diff_id.as_ref().map(Digest::hasher),
+            archive: spool.begin(),
+            directory: &directory,
+        };
+        let entries = walk(before, tar::Reader::new(&mut unpacking, rules))?;
+        let found = unpacking.hasher.take().map(Hasher::finish);
+        let archive = unpacking.archive.finish();
+        let archive = archive.map_err(|error| cannot_keep(&directory, error))?;
+        Ok((archive, entries, found))
+    })
+}
+
+/// Returns how much an archive may have beside the bytes of its files.
+fn room(limits: &Limits) -> u64 {
+    let entries = limits[Ceiling::Entries].saturating_mul(ROOM_FOR_ENTRY);
+    entries.saturating_add(ROOM_AROUND)
 }
 
 fn walk(before: &mut Before, reader: tar::Reader<'_>) -> Result<Vec<tar::Entry>> {
@@ -298,7 +315,7 @@ impl<W: Write> Write for Hashing<W> {
 
 /// Decompresses an archive, and keeps and hashes what it gives out.
 struct Unpacking<'a> {
-    decoder: Box<dyn Read + 'a>,
+    decoder: Ahead<Box<dyn Read + Send>>,
     hasher: Option<Hasher>,
     archive: content::Writer<'a>,
     directory: &'a Path,
@@ -342,5 +359,50 @@ mod tests {
         for other in [media_type::CONFIG, media_type::MANIFEST, "", "text/plain"] {
             assert!(!is_layer(other), "{other}");
         }
+    }
+    #[test]
+    fn an_archive_has_two_kib_for_each_entry_and_two_mib_beside_them() {
+        let limits = Limits::default().with(Ceiling::Entries, 3);
+        assert_eq!(room(&limits), 3 * 2_048 + 2_097_152);
+    }
+
+    #[test]
+    fn a_whole_archive_may_follow_no_magic_of_its_type() {
+        // A frame to skip is how some zstd streams begin, and what is in it is nobody's archive; gzip always begins as gzip.
+        let layer = |media_type: &str, start: &'static [u8]| Source {
+            content: Content::Bytes(bytes::Bytes::from_static(start)),
+            media_type: media_type.to_owned(),
+            diff_id: None,
+        };
+        let skipped = b"\x50\x2a\x4d\x18\0\0\0\0";
+        assert!(checked_packing(&layer(media_type::LAYER_ZSTD, skipped)).is_ok());
+        assert!(checked_packing(&layer(media_type::LAYER_GZIP, skipped)).is_err());
+        for (media_type, other) in [
+            (media_type::LAYER_GZIP, &b"\x28\xb5\x2f\xfd"[..]),
+            (media_type::LAYER_ZSTD, b"\x1f\x8b"),
+            (media_type::LAYER, b"\x1f\x8b"),
+        ] {
+            assert!(
+                checked_packing(&layer(media_type, other)).is_err(),
+                "{media_type}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_flushes_the_digest_flushes_what_is_behind_it() {
+        struct Counting(u32);
+        impl Write for Counting {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                self.0 += 1;
+                Ok(())
+            }
+        }
+        let mut hashing = Hashing::new(Counting(0));
+        hashing.flush().unwrap();
+        assert_eq!(hashing.inner.0, 1);
     }
 }
