@@ -17,6 +17,8 @@ mod destination;
 mod file;
 mod link;
 mod look;
+#[cfg(target_os = "linux")]
+mod many;
 mod mark;
 mod origins;
 mod place;

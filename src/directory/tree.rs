@@ -10,6 +10,8 @@ use rustix::io::retry_on_intr;
 
 use super::destination::Destination;
 use super::file::open_directory;
+#[cfg(target_os = "linux")]
+use super::many;
 use super::mark::Mark;
 use super::staging::{MADE, Staging};
 use crate::bundle::Files;
@@ -32,73 +34,65 @@ pub(super) fn make(
     staging: &Staging<'_>,
     go_on: impl Fn() -> Result<()>,
 ) -> Result<bool> {
-    let alone = files.len() <= SYNCED_ALONE || !cfg!(target_os = "linux");
-    let mut tree = Tree {
-        destination,
-        open: Vec::new(),
-        needed: files
-            .values()
-            .fold(0, |sum, content| sum.saturating_add(content.len())),
-        alone,
-        marked: true,
-        buffer: vec![0; CHUNK],
-    };
-    tree.enter(&staging.fd, OsStr::new(MADE))?;
+    #[cfg(target_os = "linux")]
+    if files.len() > SYNCED_ALONE {
+        return many::make(files, staging, go_on)?
+            .map_err(|(name, error)| failed(files, destination, name, error));
+    }
+    let failed = |name: &str, error| failed(files, destination, name, error);
+    let mut tree = Tree::new(true);
+    let mut filling = Filling::new(true);
+    tree.enter(&staging.fd, OsStr::new(MADE))
+        .map_err(|error| failed("", error))?;
     for (path, content) in files {
         go_on()?;
-        tree.file(path, content)?;
+        tree.file(path)
+            .and_then(|file| filling.fill(file, path, content))
+            .map_err(|error| failed(path.as_str(), error))?;
     }
-    tree.leave_to(0)?;
-    #[cfg(target_os = "linux")]
-    if !alone {
-        retry_on_intr(|| rustix::fs::syncfs(&staging.fd))
-            .map_err(|error| tree.failed("", error.into()))?;
-    }
-    Ok(tree.marked)
+    tree.leave_to(0).map_err(|error| failed("", error))?;
+    Ok(filling.marked)
 }
 
-/// The directory that is being made, open from its root to where the last file was written.
-struct Tree<'a> {
-    destination: &'a Destination,
+/// The directory that is being made, open from its root to where the last file was made.
+pub(super) struct Tree {
     open: Vec<(String, OwnedFd)>,
-    needed: u64,
+    /// Whether each directory is put on disk when it is left.
     alone: bool,
-    marked: bool,
-    buffer: Vec<u8>,
 }
 
-impl Tree<'_> {
+impl Tree {
+    pub(super) fn new(alone: bool) -> Self {
+        Self {
+            open: Vec::new(),
+            alone,
+        }
+    }
+
     /// Makes a directory and goes into it.
-    fn enter(&mut self, parent: &OwnedFd, name: &OsStr) -> Result<()> {
+    pub(super) fn enter(&mut self, parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
         let mode = Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH;
-        let made = retry_on_intr(|| mkdirat(parent, name, mode))
-            .map_err(io::Error::from)
-            .and_then(|()| open_directory(parent, name));
-        let text = name.to_string_lossy().into_owned();
-        let fd = made.map_err(|error| {
-            let above = self.open.iter().skip(1).map(|(name, _)| name.as_str());
-            // The root has a name in the staging directory only.
-            let own = Some(text.as_str()).filter(|_| !self.open.is_empty());
-            self.failed(&above.chain(own).collect::<Vec<_>>().join("/"), error)
-        })?;
-        self.open.push((text, fd));
+        retry_on_intr(|| mkdirat(parent, name, mode))?;
+        let fd = open_directory(parent, name)?;
+        self.open.push((name.to_string_lossy().into_owned(), fd));
         Ok(())
     }
 
-    /// Closes directories until `count` are open, the root among them; nothing more is written into the others.
-    fn leave_to(&mut self, count: usize) -> Result<()> {
+    /// Closes directories until `count` are open, the root among them; nothing more is made in the others.
+    fn leave_to(&mut self, count: usize) -> io::Result<()> {
         while self.open.len() > count {
-            let Some((name, fd)) = self.open.pop() else {
+            let Some((_, fd)) = self.open.pop() else {
                 break;
             };
             if self.alone {
-                retry_on_intr(|| fsync(&fd)).map_err(|error| self.failed(&name, error.into()))?;
+                retry_on_intr(|| fsync(&fd))?;
             }
         }
         Ok(())
     }
 
-    fn file(&mut self, path: &BundlePath, content: &Content) -> Result<()> {
+    /// Makes a file, empty, and the directories that it is in. Paths come in their order.
+    pub(super) fn file(&mut self, path: &BundlePath) -> io::Result<OwnedFd> {
         let directories: Vec<&str> = match path.as_str().rsplit_once('/') {
             Some((directories, _)) => directories.split('/').collect(),
             None => Vec::new(),
@@ -111,21 +105,41 @@ impl Tree<'_> {
         // Paths come in order, so a directory that is left is never wanted again.
         self.leave_to(common.saturating_add(1))?;
         for name in directories.iter().skip(common) {
-            let Some(parent) = self.open.last().map(|(_, fd)| fd.try_clone()) else {
+            let Some((_, parent)) = self.open.last() else {
                 break;
             };
-            let parent = parent.map_err(|error| self.failed(path.as_str(), error))?;
+            let parent = parent.try_clone()?;
             self.enter(&parent, OsStr::new(name))?;
         }
-        let Some((_, directory)) = self.open.last() else {
-            return Ok(());
-        };
-        let written = create(directory, OsStr::new(path.file_name()))
-            .and_then(|fd| self.fill(fd, path, content));
-        written.map_err(|error| self.failed(path.as_str(), error))
+        let (_, directory) = self.open.last().ok_or(io::ErrorKind::NotFound)?;
+        create(directory, OsStr::new(path.file_name()))
+    }
+}
+
+/// Gives files their content and their mark.
+pub(super) struct Filling {
+    buffer: Vec<u8>,
+    /// Whether each file is put on disk.
+    alone: bool,
+    /// Whether all files have their mark so far.
+    pub(super) marked: bool,
+}
+
+impl Filling {
+    pub(super) fn new(alone: bool) -> Self {
+        Self {
+            buffer: vec![0; CHUNK],
+            alone,
+            marked: true,
+        }
     }
 
-    fn fill(&mut self, fd: OwnedFd, path: &BundlePath, content: &Content) -> io::Result<()> {
+    pub(super) fn fill(
+        &mut self,
+        fd: OwnedFd,
+        path: &BundlePath,
+        content: &Content,
+    ) -> io::Result<()> {
         let mut file = File::from(fd);
         let mut mark = Mark::begin(path.as_str());
         if let Content::Bytes(bytes) = content {
@@ -149,23 +163,24 @@ impl Tree<'_> {
         }
         Ok(())
     }
+}
 
-    /// The error about a file or directory of the tree.
-    fn failed(&self, name: &str, error: io::Error) -> Error {
-        let full = error.kind() == io::ErrorKind::StorageFull;
-        let failure = Error::io("cannot write", &self.destination.path.join(name), error);
-        let free = full
-            .then(|| fstatvfs(&self.destination.parent).ok())
-            .flatten();
-        match free {
-            Some(free) => {
-                let free = free.f_bavail.saturating_mul(free.f_frsize);
-                failure
-                    .expected(format!("{} bytes for all files", self.needed))
-                    .found(format!("{free} bytes free"))
-            }
-            None => failure,
+/// The error about a file or directory that cannot be made.
+fn failed(files: &Files, destination: &Destination, name: &str, error: io::Error) -> Error {
+    let full = error.kind() == io::ErrorKind::StorageFull;
+    let failure = Error::io("cannot write", &destination.path.join(name), error);
+    let free = full.then(|| fstatvfs(&destination.parent).ok()).flatten();
+    match free {
+        Some(free) => {
+            let needed = files
+                .values()
+                .fold(0_u64, |sum, content| sum.saturating_add(content.len()));
+            let free = free.f_bavail.saturating_mul(free.f_frsize);
+            failure
+                .expected(format!("{needed} bytes for all files"))
+                .found(format!("{free} bytes free"))
         }
+        None => failure,
     }
 }
 

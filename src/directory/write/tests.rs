@@ -427,6 +427,47 @@ fn a_failure_in_the_middle_leaves_what_was_there() {
 }
 
 #[test]
+fn a_failure_among_many_files_leaves_nothing() {
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(100_000).unwrap();
+    let broken = Content::of_file(file.try_clone().unwrap()).unwrap();
+    file.set_len(70_000).unwrap();
+    let many: Files = (0..200)
+        .map(|n| (format!("m/{n:03}").parse().unwrap(), Content::from("x")))
+        .collect();
+    let parent = tempfile::tempdir().unwrap();
+    for name in ["m/000", "m/100", "m/199", "n/o/p"] {
+        let mut files = many.clone();
+        files.insert(name.parse().unwrap(), broken.clone());
+        refused(
+            write_in(parent.path(), &files, &PLAIN),
+            Kind::Io,
+            &["cannot write", name],
+        );
+    }
+    // A file where a directory is needed, as no checked bundle has it.
+    let mut clash = many.clone();
+    clash.insert("m/100/a".parse().unwrap(), Content::from("y"));
+    refused(
+        write_in(parent.path(), &clash, &PLAIN),
+        Kind::Io,
+        &["cannot write", "m/100/a"],
+    );
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&flag);
+    let options = WriteOptions {
+        interrupted: Some(flag),
+        progress: Progress::new(move |done, _| seen.store(done == 100, Ordering::Relaxed)),
+        ..PLAIN
+    };
+    refused(
+        write_in(parent.path(), &many, &options),
+        Kind::Interrupted,
+        &[],
+    );
+}
+
+#[test]
 fn a_request_to_stop_is_heard_and_leaves_nothing() {
     let parent = tempfile::tempdir().unwrap();
     let options = WriteOptions {

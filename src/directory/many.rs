@@ -1,0 +1,123 @@
+//! Making many files: their names on one thread, their contents on another, and the disk begins before the last is written.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use rustix::fs::syncfs;
+use rustix::io::retry_on_intr;
+
+use super::staging::{MADE, Staging};
+use super::tree::{Filling, Tree};
+use crate::bundle::Files;
+use crate::content::Content;
+use crate::error::Result;
+use crate::path::BundlePath;
+
+/// How many files wait for their content at most; each is an open descriptor.
+const WAITING: usize = 8;
+
+/// How many bytes are written before the disk begins with them. Measured with 54 MB in 2,048 files on ext4: without it, what is
+/// left in the end takes 0.1 s; 4 and 16 MiB make no difference.
+const BEGUN_WITH: u64 = 8 * 1024 * 1024;
+
+/// A file that was made, and what is to be in it.
+type Named<'a> = (OwnedFd, &'a BundlePath, &'a Content);
+
+/// Why a file or directory could not be made: its path and what the system said.
+pub(super) type Failure<'a> = (&'a str, io::Error);
+
+/// Makes the files of a bundle and puts them on disk; says whether all are marked.
+///
+/// The outer error is that of `go_on`, which is asked before each file.
+pub(super) fn make<'a>(
+    files: &'a Files,
+    staging: &Staging<'_>,
+    go_on: impl Fn() -> Result<()>,
+) -> Result<Result<bool, Failure<'a>>> {
+    let whole = |error| ("", error);
+    std::thread::scope(|scope| {
+        let (names, named) = sync_channel(WAITING);
+        let (begin, begun) = sync_channel(1);
+        let disk = start(scope, "disk", move || {
+            begun.iter().try_for_each(|()| put_on_disk(staging))
+        });
+        let filling = start(scope, "fill", move || fill_all(&named, &begin));
+        let (disk, filling) = match (disk, filling) {
+            (Ok(disk), Ok(filling)) => (disk, filling),
+            (Err(error), _) | (_, Err(error)) => return Ok(Err(whole(error))),
+        };
+        let made = make_names(files, staging, go_on, &names)?;
+        // The others end when nothing comes any more.
+        drop(names);
+        let filled = join(filling).map_err(whole).flatten();
+        let begun = join(disk).flatten().map_err(whole);
+        Ok(filled.and_then(|marked| {
+            made.and(begun)?;
+            put_on_disk(staging).map_err(whole)?;
+            Ok(marked)
+        }))
+    })
+}
+
+/// Makes directories and empty files, until one fails or nobody fills them any more.
+fn make_names<'a>(
+    files: &'a Files,
+    staging: &Staging<'_>,
+    go_on: impl Fn() -> Result<()>,
+    names: &SyncSender<Named<'a>>,
+) -> Result<Result<(), Failure<'a>>> {
+    let mut tree = Tree::new(false);
+    if let Err(error) = tree.enter(&staging.fd, OsStr::new(MADE)) {
+        return Ok(Err(("", error)));
+    }
+    for (path, content) in files {
+        go_on()?;
+        match tree.file(path) {
+            Ok(file) => {
+                if names.send((file, path, content)).is_err() {
+                    break;
+                }
+            }
+            Err(error) => return Ok(Err((path.as_str(), error))),
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Fills the files that come, and says now and then that the disk can begin.
+fn fill_all<'a>(named: &Receiver<Named<'a>>, begin: &SyncSender<()>) -> Result<bool, Failure<'a>> {
+    let mut filling = Filling::new(false);
+    let mut waiting = 0_u64;
+    for (file, path, content) in named {
+        filling
+            .fill(file, path, content)
+            .map_err(|error| (path.as_str(), error))?;
+        waiting = waiting.saturating_add(content.len());
+        // A disk that is still busy is asked again after the next file.
+        if waiting >= BEGUN_WITH && begin.try_send(()).is_ok() {
+            waiting = 0;
+        }
+    }
+    Ok(filling.marked)
+}
+
+/// Writes out what the file system has pending.
+fn put_on_disk(staging: &Staging<'_>) -> io::Result<()> {
+    Ok(retry_on_intr(|| syncfs(&staging.fd))?)
+}
+
+fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().name(name.into()).spawn_scoped(scope, run)
+}
+
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> io::Result<T> {
+    let ended = thread.join();
+    ended.map_err(|_| io::Error::other("a thread that writes files ended early"))
+}
