@@ -285,7 +285,7 @@ mod tests {
             (b"PK\x03\x04".to_vec(), "it looks like zip"),
             (b"\x28\xb5\x2f\xfd".to_vec(), "it looks like zstd"),
             (archive, "it looks like an uncompressed tar archive"),
-            (b"\x1f\x9d".to_vec(), "is not gzip"),
+            (b"\x1f\x9d".to_vec(), "the content is not gzip"),
             (after(b"GARBAGE"), "something that is not gzip follows"),
             (after(&[0; 512]), "something that is not gzip follows"),
             (after(b"\0"), "at byte 25"),
@@ -386,5 +386,25 @@ mod tests {
         let mut reader = Reader::new(Failing, &Limits::default());
         let error = reader.read(&mut [0; 10]).unwrap_err();
         assert_eq!(Error::from_io("x", error).kind(), Kind::Unreachable);
+    }
+
+    #[test]
+    fn an_interrupted_source_is_asked_again() {
+        struct Interrupted<'a>(&'a [u8], bool);
+        impl Read for Interrupted<'_> {
+            fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+                self.1 = !self.1;
+                if self.1 {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
+                let target = target.get_mut(..1).unwrap();
+                self.0.read(target)
+            }
+        }
+        let packed = member(b"hello");
+        let mut reader = Reader::new(Interrupted(&packed, false), &Limits::default());
+        let mut found = Vec::new();
+        reader.read_to_end(&mut found).unwrap();
+        assert_eq!(found, b"hello");
     }
 }

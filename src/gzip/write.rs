@@ -268,4 +268,24 @@ mod tests {
         let error = writer.write_all(&sample(9 * BLOCK)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
+
+    #[test]
+    fn one_thread_is_the_callers_own() {
+        assert!(Threads::start(0).is_none());
+        assert!(Threads::start(1).is_none());
+        let mut threads = Threads::start(2).unwrap();
+        assert_eq!(threads.handles.len(), 2);
+        // One block for each thread and one that waits for it.
+        for given in 0..4 {
+            assert!(!threads.are_busy(), "{given}");
+            threads.give(vec![1; 9], false).unwrap();
+        }
+        assert!(threads.are_busy());
+        let mut out = Vec::new();
+        for _ in 0..4 {
+            assert!(threads.write_next(&mut out).unwrap());
+        }
+        assert!(!threads.write_next(&mut out).unwrap());
+        assert_eq!(out, compress(&[1; 9], false).unwrap().repeat(4));
+    }
 }

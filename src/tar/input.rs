@@ -150,3 +150,78 @@ pub(super) enum Padding {
     Other,
     Short,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Is interrupted before every byte that it gives, and fails at its end if it is to.
+    struct Slow {
+        left: u8,
+        interrupted: bool,
+        end: Option<io::ErrorKind>,
+    }
+
+    impl Read for Slow {
+        fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+            self.interrupted = !self.interrupted;
+            if self.interrupted {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            match self.left.checked_sub(1) {
+                Some(left) => {
+                    target[0] = self.left;
+                    self.left = left;
+                    Ok(1)
+                }
+                None => self.end.map_or(Ok(0), |kind| Err(kind.into())),
+            }
+        }
+    }
+
+    fn slow(end: Option<io::ErrorKind>) -> Slow {
+        Slow {
+            left: 3,
+            interrupted: false,
+            end,
+        }
+    }
+
+    #[test]
+    fn an_interrupted_read_is_tried_again_and_a_failed_one_is_not() {
+        let mut source = slow(None);
+        let mut input = Input::stream(&mut source);
+        let mut target = [0; 5];
+        assert_eq!(input.fill(&mut target).unwrap(), 3);
+        assert_eq!(target, [3, 2, 1, 0, 0]);
+        assert_eq!(input.position(), 3);
+
+        let mut source = slow(Some(io::ErrorKind::BrokenPipe));
+        let mut input = Input::stream(&mut source);
+        let error = input.fill(&mut target).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn a_jump_goes_as_far_as_there_is_something() {
+        let bytes: Vec<u8> = (0..5000_u16).map(|n| n.to_le_bytes()[0]).collect();
+        let content = Content::from(bytes.clone());
+        for before in [0, 1, 512] {
+            for jump in [0, 1, 511, 2000, 4000, 5000, 9000] {
+                let mut stream = bytes.as_slice();
+                let mut inputs = [Input::content(&content), Input::stream(&mut stream)];
+                let found = inputs.each_mut().map(|input| {
+                    let mut target = vec![0; before];
+                    assert_eq!(input.fill(&mut target).unwrap(), before);
+                    let skipped = input.skip(jump).unwrap();
+                    let mut next = [0; 2];
+                    let filled = input.fill(&mut next).unwrap();
+                    (skipped, input.position(), next[..filled].to_vec())
+                });
+                assert_eq!(found[0], found[1], "{before} {jump}");
+                let left = 5000 - before as u64;
+                assert_eq!(found[0].0, jump.min(left));
+            }
+        }
+    }
+}

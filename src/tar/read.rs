@@ -469,3 +469,6 @@ fn failed_at(at: u64, error: io::Error) -> Error {
 fn cannot_read(error: io::Error) -> Error {
     Error::from_io("cannot read the archive", error)
 }
+
+#[cfg(test)]
+mod tests;

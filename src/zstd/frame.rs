@@ -131,4 +131,20 @@ mod tests {
             assert_eq!(parse(bytes).unwrap_err().kind(), kind, "{bytes:?}");
         }
     }
+
+    #[test]
+    fn the_first_byte_says_how_long_a_header_is() {
+        for (descriptor, expected) in [
+            (0b0000_0000, 2),
+            (0b0010_0000, 2),
+            (0b0010_0001, 3),
+            (0b0010_0010, 4),
+            (0b0010_0011, 6),
+            (0b0100_0000, 4),
+            (0b1000_0000, 6),
+            (0b1110_0011, 13),
+        ] {
+            assert_eq!(length(descriptor), expected, "{descriptor:#b}");
+        }
+    }
 }

@@ -386,6 +386,10 @@ mod tests {
             (b"{}".to_vec(), "it looks like JSON"),
             (skippable(b"only"), "there is no content"),
             (
+                [skippable(b"x"), b"JUNK".to_vec()].concat(),
+                "follows the zstd content at byte 9",
+            ),
+            (
                 [frame(b"a"), b"JUNK".to_vec()].concat(),
                 "follows the zstd content at byte",
             ),

@@ -1,0 +1,41 @@
+//! What errors about an archive say of the place; what is read and refused is in `tests/it/tar.rs`.
+
+use super::*;
+
+fn place(name: &[u8]) -> Place<'_> {
+    Place { name, at: 512 }
+}
+
+#[test]
+fn a_long_name_is_cut_in_messages_and_nowhere_else() {
+    let fits = "x".repeat(NAME_SHOWN);
+    let text = place(fits.as_bytes()).text();
+    assert_eq!(text, format!("entry `{fits}` at byte 512"));
+    let long = format!("{fits}y");
+    let text = place(long.as_bytes()).text();
+    assert_eq!(text, format!("entry `{fits}…` at byte 512"));
+    assert_eq!(place(long.as_bytes()).file(), long);
+}
+
+#[test]
+fn a_fault_names_the_entry_and_its_file() {
+    let error = place(b"a\x1bb").fault("is wrong");
+    assert_eq!(error.kind(), Kind::Unsafe);
+    assert!(error.message().ends_with("at byte 512 is wrong"), "{error}");
+    assert!(!error.message().contains('\x1b'));
+    assert_eq!(
+        error.detail().file.as_deref(),
+        Some(&*place(b"a\x1bb").file())
+    );
+}
+
+#[test]
+fn a_decompressor_that_stops_says_in_which_entry_and_a_disk_does_not() {
+    let stopped = Error::limit(crate::limits::Ceiling::Ratio, 200, 201).into_io();
+    let error = place(b"a").failed(stopped);
+    assert_eq!(error.kind(), Kind::Limit);
+    assert!(error.to_string().contains("entry `a`"), "{error}");
+    let broken = place(b"a").failed(io::ErrorKind::BrokenPipe.into());
+    assert_eq!(broken.kind(), Kind::Io);
+    assert!(!broken.to_string().contains("entry `a`"), "{broken}");
+}
