@@ -385,6 +385,8 @@ impl<'a> Reader<'a> {
         let padding = padding.map_err(|error| place.failed(error))?;
         if found < size || padding == Padding::Short {
             let what = format!("the archive is cut off in {}", place.text());
+            let padded = if found < size { "" } else { " without padding" };
+            let found = format!("{found} bytes{padded}");
             return Err(
                 Error::mismatch(&what, format_args!("{size} bytes and padding"), found)
                     .file(place.file()),

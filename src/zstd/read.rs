@@ -242,7 +242,8 @@ impl<R: Read> Source<R> {
     }
 
     fn skip(&mut self, count: u64) -> Result<()> {
-        let passed = io::copy(&mut self.take(count), &mut io::sink()).map_err(cannot_read)?;
+        let passed = io::copy(&mut Read::take(&mut *self, count), &mut io::sink());
+        let passed = passed.map_err(|error| cannot_read(self.failed.take().unwrap_or(error)))?;
         if passed < count {
             return Err(self.cut_off());
         }
@@ -454,5 +455,43 @@ mod tests {
         }
         let limits = Limits::default().with(Ceiling::Unpacked, 1000);
         assert!(read_with(&frame(&[7; 1000]), &limits).is_ok());
+    }
+
+    /// Gives a byte at a time, after an interruption each, and fails in the end.
+    struct Slow<'a>(&'a [u8], bool);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            if self.0.is_empty() {
+                return Err(Error::new(Kind::Unreachable, "gone").into_io());
+            }
+            self.0.read(target.get_mut(..1).unwrap())
+        }
+    }
+
+    #[test]
+    fn an_interrupted_source_is_asked_again_and_the_error_of_a_failed_one_is_passed_on() {
+        let whole = [skippable(b"abc"), frame(b"hello")].concat();
+        for end in 0..=whole.len() {
+            let mut found = Vec::new();
+            let source = Slow(&whole[..end], false);
+            let error = Reader::new(source, &Limits::default()).read_to_end(&mut found);
+            let error = Error::from_io("x", error.unwrap_err());
+            assert_eq!(error.kind(), Kind::Unreachable, "{end}: {error}");
+            let wanted: &[u8] = if end == whole.len() { b"hello" } else { b"" };
+            assert_eq!(found, wanted, "{end}");
+        }
+    }
+
+    #[test]
+    fn so_many_empty_frames_may_be_there_and_no_more() {
+        let empty = usize::try_from(EMPTY_FRAMES).unwrap();
+        let with = |count| [skippable(b"").repeat(count), frame(b"a")].concat();
+        assert_eq!(read(&with(empty)).unwrap(), b"a");
+        assert_eq!(read(&with(empty + 1)).unwrap_err().kind(), Kind::Limit);
     }
 }

@@ -39,3 +39,53 @@ fn a_decompressor_that_stops_says_in_which_entry_and_a_disk_does_not() {
     assert_eq!(broken.kind(), Kind::Io);
     assert!(!broken.to_string().contains("entry `a`"), "{broken}");
 }
+
+#[test]
+fn what_stops_between_entries_is_told_with_the_byte() {
+    let stopped = || Error::limit(crate::limits::Ceiling::Ratio, 200, 201).into_io();
+    let error = failed_at(1024, stopped());
+    assert_eq!(error.kind(), Kind::Limit);
+    assert!(error.to_string().contains("at byte 1024"), "{error}");
+    let broken = failed_at(1024, io::ErrorKind::BrokenPipe.into());
+    assert_eq!(broken.kind(), Kind::Io);
+    assert!(!broken.to_string().contains("at byte"), "{broken}");
+}
+
+fn header<'a>(prefix: &'a [u8], name: &'a [u8]) -> Header<'a> {
+    Header {
+        dialect: Dialect::Posix,
+        flag: b'2',
+        name,
+        prefix,
+        link: b"elsewhere",
+        mode: 0o644,
+        size: 0,
+    }
+}
+
+#[test]
+fn a_link_is_refused_with_where_it_leads() {
+    let content = Content::from("");
+    let limits = crate::limits::Limits::default();
+    let reader = Reader::over(&content, Rules::layer(&limits));
+    let error = reader.refused_kind(&header(b"", b"a"), 0);
+    let found = error.detail().found.clone();
+    assert_eq!(found.as_deref(), Some("a link to `elsewhere`"));
+}
+
+#[test]
+fn a_prefix_and_a_name_must_join_to_one_path() {
+    let joined = |prefix, name| raw_name(&header(prefix, name), None).map(Cow::into_owned);
+    assert_eq!(joined(b"a/b", b"c").unwrap(), b"a/b/c");
+    assert_eq!(joined(b"", b"c").unwrap(), b"c");
+    for (prefix, name) in [
+        (&b"."[..], &b"c"[..]),
+        (b"/a", b"c"),
+        (b"a/", b"c"),
+        (b"a", b"/c"),
+        (b"a", b""),
+        (b"", b""),
+    ] {
+        assert!(joined(prefix, name).is_err(), "{prefix:?} {name:?}");
+    }
+}
