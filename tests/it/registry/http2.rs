@@ -317,13 +317,10 @@ async fn t_n13_what_stays_broken_in_http_2_ends() {
             "a large head",
             vec![head(200, &[("x-large", &large)]), Part::End(bytes(SIZE))],
         ),
-        (
-            "no frames",
-            vec![Part::Bytes(b"HTTP/1.1 200 OK\r\n\r\n"), Part::Close],
-        ),
+        ("no frames", vec![Part::Bytes(b"HTTP/1.1 200 OK\r\n\r\n")]),
         (
             "no status",
-            vec![Part::Bytes(b"\0\0\x01\x01\x04\0\0\0\x01\x80"), Part::Close],
+            vec![Part::Bytes(b"\0\0\x01\x01\x04\0\0\0\x01\x80")],
         ),
     ] {
         let (error, retries, requests) = fetch(&sample, vec![parts]).await;
