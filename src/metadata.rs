@@ -22,6 +22,7 @@ use crate::version::{KubernetesVersion, Version};
 pub(crate) use complete::identity_hint;
 pub use complete::{Completed, Filled, Identity, complete, fill};
 pub use kinds::{Mediatype, Placeholders};
+pub(crate) use text::read;
 pub use text::{ARGO_CD_LINE, parse, write};
 
 /// Where the metadata is in a bundle.
@@ -60,6 +61,19 @@ pub mod key {
     pub const MIN_KUBERNETES_VERSION: &str = "k8s.io.bundle.kubernetes.min-version.v1";
     /// How the operator fills placeholders in the objects: `go-template`.
     pub const PLACEHOLDERS: &str = "k8s.io.bundle.placeholders.v1";
+    /// All keys of this format that have a meaning in this version.
+    pub const ALL: [&str; 10] = [
+        MEDIATYPE,
+        MANIFESTS,
+        METADATA,
+        PACKAGE,
+        VERSION,
+        OPERATOR_ID,
+        MIN_OPERATOR_VERSION,
+        CHANNELS,
+        MIN_KUBERNETES_VERSION,
+        PLACEHOLDERS,
+    ];
     /// The version once more, where other tools look for it.
     pub const OCI_VERSION: &str = "org.opencontainers.image.version";
     /// The name of the package once more, where other tools look for it.

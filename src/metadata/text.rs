@@ -22,6 +22,31 @@ pub fn parse(
     text: &[u8],
     limits: &Limits,
 ) -> Result<(Annotations, BTreeMap<String, u32>), Vec<Finding>> {
+    let read = read(text, limits)?;
+    if read.findings.is_empty() {
+        Ok((read.annotations, read.lines))
+    } else {
+        Err(read.findings)
+    }
+}
+
+/// The keys and values of a file in which some may be no strings.
+pub(crate) struct Read {
+    /// Keys and values, those that are no strings as they are written.
+    pub(crate) annotations: Annotations,
+    /// The line of each key.
+    pub(crate) lines: BTreeMap<String, u32>,
+    /// What is no string.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Reads the file as [`parse`] does, but takes numbers and the like for what they would be in quotes, so that what else is
+/// wrong can be said as well.
+///
+/// # Errors
+///
+/// Findings, when the file or a value is nothing that quotes could mend.
+pub(crate) fn read(text: &[u8], limits: &Limits) -> Result<Read, Vec<Finding>> {
     let document = yaml::metadata_document(text, limits).map_err(|fault| {
         vec![Finding::error("metadata-yaml", fault.message.clone()).at(FILE, fault.line)]
     })?;
@@ -61,6 +86,7 @@ pub fn parse(
     };
     let mut annotations = Annotations::new();
     let mut lines = BTreeMap::new();
+    let mut are_words = findings.is_empty();
     for (key, value) in entries {
         let name = String::from(&*key.text);
         if let Some(written) = key.plain_text() {
@@ -88,17 +114,25 @@ pub fn parse(
                     ),
                 )
                 .at(FILE, value.line);
-                findings.push(match value.plain_text().filter(|text| !text.is_empty()) {
-                    Some(text) => {
-                        finding.hint(format!("quote it: {}: \"{}\"", shown(&name), shown(text)))
-                    }
-                    None => finding,
-                });
+                let text = value.plain_text().filter(|text| !text.is_empty());
+                let Some(text) = text else {
+                    are_words = false;
+                    findings.push(finding);
+                    continue;
+                };
+                let hint = format!("quote it: {}: \"{}\"", shown(&name), shown(text));
+                findings.push(finding.hint(hint));
+                lines.insert(name.clone(), key.line);
+                annotations.insert(name, text.to_owned());
             }
         }
     }
-    if findings.is_empty() {
-        Ok((annotations, lines))
+    if are_words {
+        Ok(Read {
+            annotations,
+            lines,
+            findings,
+        })
     } else {
         Err(findings)
     }

@@ -9,8 +9,8 @@ use super::context::Context;
 use super::files::File;
 use super::{
     Whole, credentials, custom, duplicates, faults, fields, identity, images, kustomize, labels,
-    layout, links, lock, names, object_sizes, removed, scopes, selectors, served, sizes, strings,
-    template, versions,
+    layout, links, lock, metadata, names, object_sizes, removed, scopes, selectors, served, sizes,
+    strings, template, versions,
 };
 
 /// What a check is about, which decides what `pack` makes of its errors.
@@ -102,6 +102,7 @@ pub const CHECKS: &[Check] = &[
     row("metadata-min-kubernetes-version", Metadata, Reading, "The lowest version of Kubernetes is no version."),
     row("metadata-channels", Metadata, Reading, "A channel is no name, or is named twice."),
     row("metadata-placeholders", Metadata, Reading, "The kind of placeholders is not known."),
+    row("metadata-unknown", Metadata, Run::Layout(metadata::unknown_keys), "A key that begins as those of this specification do is none of them."),
     row("min-operator-version", Metadata, Run::Whole(versions::of_metadata), "An object asks for a higher version of the operator than the metadata."),
     row("lock-malformed", Metadata, Run::Again(lock::lock), "The lock of images cannot be read."),
     row("lock-incomplete", Metadata, Reading, "The lock of images has no digest for an image that a manifest certainly names."),

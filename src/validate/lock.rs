@@ -8,6 +8,9 @@ use crate::images::{self, LOCK, Lock};
 use super::Whole;
 use super::context::Context;
 
+/// What makes a lock right again.
+const AGAIN: &str = "run `bundle lock` on the directory again";
+
 /// Checks the lock, if there is one. The manifests are read once more for it.
 pub(super) fn lock(
     context: &Context<'_>,
@@ -26,7 +29,9 @@ pub(super) fn lock(
             findings.push(
                 Finding::error("lock-malformed", fault.message)
                     .at(LOCK, fault.line)
-                    .hint(format!("remove `{LOCK}` and run `bundle lock` again")),
+                    .hint(format!(
+                        "remove `{LOCK}` and run `bundle lock` on the directory again"
+                    )),
             );
             return Ok(());
         }
@@ -40,7 +45,7 @@ pub(super) fn lock(
         findings.push(
             Finding::error("lock-incomplete", message)
                 .at(&place.file, place.line)
-                .hint("run `bundle lock` again"),
+                .hint(AGAIN),
         );
     }
     // What cannot be read may name them.
@@ -50,7 +55,7 @@ pub(super) fn lock(
             findings.push(
                 Finding::warning("lock-unused", message)
                     .at(LOCK, pin.line)
-                    .hint("run `bundle lock` again"),
+                    .hint(AGAIN),
             );
         }
     }

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::bundle::Files;
 use crate::error::{Error, Result};
+use crate::escape::shown;
 use crate::finding::Finding;
 use crate::limits::{Ceiling, Limits};
-use crate::metadata::{FILE, Mediatype, Metadata, identity_hint, key, parse};
+use crate::metadata::{self, FILE, Mediatype, Metadata, identity_hint, key};
 use crate::oci::Annotations;
 use crate::olm;
+use crate::similar::nearest;
 
 use super::Options;
+use super::context::Context;
 
 /// Says what is read where OLM's keys are there and none of this format.
 pub(crate) const OF_OLM: &str =
@@ -55,7 +58,7 @@ pub(super) fn read(
             findings.push(
                 Finding::error("metadata-missing", "the file is missing")
                     .at(FILE, 0)
-                    .hint("describe the bundle there, or add --package P --version V"),
+                    .hint("`bundle init` writes it, and `bundle pack` takes --package P --version V instead"),
             );
         }
         return Ok(assumed);
@@ -73,22 +76,52 @@ pub(super) fn read(
     let bytes = content
         .to_bytes()
         .map_err(|source| Error::io("cannot read", FILE.as_ref(), source))?;
-    let (mut annotations, lines) = match parse(&bytes, limits) {
-        Ok(read) => read,
+    let file = match metadata::read(&bytes, limits) {
+        Ok(file) => file,
         Err(faults) => {
             findings.extend(faults);
             return Ok(assumed);
         }
     };
+    let are_strings = file.findings.is_empty();
+    findings.extend(file.findings);
+    let (mut annotations, lines) = (file.annotations, file.lines);
     for (key, value) in additions {
         annotations
             .entry(key.clone())
             .or_insert_with(|| value.clone());
     }
-    if olm::is_olm(annotations.keys().map(String::as_str)) {
-        return of_olm(files, annotations, lines, limits, findings);
+    let mut read = if olm::is_olm(annotations.keys().map(String::as_str)) {
+        of_olm(files, annotations, lines, limits, findings)?
+    } else {
+        meaning(annotations, lines, options, findings)
+    };
+    read.metadata = read.metadata.filter(|_| are_strings);
+    Ok(read)
+}
+
+/// Reports keys of this format that it does not have: what was meant by them would be lost without a word.
+pub(super) fn unknown_keys(context: &Context<'_>, findings: &mut Vec<Finding>) {
+    let is_unknown =
+        |key: &&String| key.starts_with(key::PREFIX) && !key::ALL.contains(&key.as_str());
+    for key in context.annotations.keys().filter(is_unknown) {
+        let message = format!(
+            "the key `{}` has no meaning in this version of the format, which reserves it",
+            shown(key)
+        );
+        let hint = match nearest(key, key::ALL) {
+            Some((near, 1..=4)) => format!("write `{near}`, if that is meant"),
+            _ => format!(
+                "keys of your own begin with a domain of yours, not with `{}`",
+                key::PREFIX
+            ),
+        };
+        findings.push(
+            Finding::warning("metadata-unknown", message)
+                .at(FILE, context.line_of(key))
+                .hint(hint),
+        );
     }
-    Ok(meaning(annotations, lines, options, findings))
 }
 
 /// Reads what keys and values mean; what is wrong with one of them does not hide what the others say.

@@ -18,7 +18,7 @@ const BAD: &[(&str, Severity, &str, u32)] = &[
     ("metadata-missing", Error, "metadata/annotations.yaml", 0),
     ("metadata-yaml", Error, "metadata/annotations.yaml", 1),
     ("metadata-shape", Error, "metadata/annotations.yaml", 7),
-    ("metadata-string", Error, "metadata/annotations.yaml", 6),
+    ("metadata-string", Error, "metadata/annotations.yaml", 7),
     ("olm-csv", Error, "manifests", 0),
     ("metadata-key", Error, "metadata/annotations.yaml", 7),
     ("metadata-value", Error, "metadata/annotations.yaml", 7),
@@ -52,6 +52,7 @@ const BAD: &[(&str, Severity, &str, u32)] = &[
         "metadata/annotations.yaml",
         8,
     ),
+    ("metadata-unknown", Warning, "metadata/annotations.yaml", 7),
     (
         "min-operator-version",
         Error,
@@ -240,6 +241,38 @@ fn each_bad_sample_has_its_one_fault_at_its_place() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_no_string_does_not_hide_what_else_is_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(
+        "manifests/a.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+    );
+    write(
+        "metadata/annotations.yaml",
+        "annotations:\n  k8s.io.bundle.mediatype.v1: manifests\n  k8s.io.bundle.package.v1: Bad_Name\n  k8s.io.bundle.version.v1: 3.5\n  \
+         k8s.io.bundle.operator.min-version.v1: x\n",
+    );
+    let report = report(directory.path());
+    let found: Vec<(&str, u32)> = report.findings.iter().map(|f| (f.code, f.line)).collect();
+    assert!(report.metadata.is_none());
+    assert_eq!(
+        found,
+        [
+            ("metadata-package", 3),
+            ("metadata-string", 4),
+            ("metadata-version", 4),
+            ("metadata-min-operator-version", 5),
+            ("metadata-operator-id", 5),
+        ]
+    );
 }
 
 #[test]
