@@ -56,7 +56,7 @@ pub fn manifest_of(blob: &ManifestBlob) -> Result<&Manifest> {
                 .digest(blob.descriptor.digest);
             Err(match index.annotations.get(CHANNEL) {
                 Some(name) => error.hint(format!(
-                    "it is the channel `{}`: --channel chooses a bundle in it, `bundle inspect` shows it",
+                    "it is a channel: `bundle resolve REPOSITORY --channel {}` chooses a bundle in it, `bundle inspect` shows it",
                     shown(name)
                 )),
                 None => error.hint("name one of them by its digest"),

@@ -71,7 +71,11 @@ async fn open_registry(reference: &Reference, reach: &Reach) -> Result<Place> {
                 // A pre-release is the newest only where there is nothing else.
                 tags.into_iter()
                     .filter_map(|tag| Some((tag.version()?, tag)))
-                    .max_by_key(|(version, _)| (!version.is_prerelease(), version.clone()))
+                    .max_by_key(|(version, tag)| {
+                        // Of two spellings of a version, `push` sets the plain one.
+                        let is_plain = !tag.as_str().starts_with('v');
+                        (!version.is_prerelease(), version.clone(), is_plain)
+                    })
             });
             return Err(match newest {
                 Some((_, tag)) => error.hint(format!("the newest version is `{reference}:{tag}`")),

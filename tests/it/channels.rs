@@ -347,7 +347,7 @@ fn a_command_that_finds_no_bundle_in_a_channel_says_why_once() {
         let ran = ask(command);
         ran.assert_code(10)
             .assert_stderr_has("1.1.0: is meant for etcd-manager")
-            .assert_stderr_has("none of the 1 bundles of channel `stable`");
+            .assert_stderr_has("the only bundle of channel `stable` of oci:store does not fit");
         assert!(!ran.stderr().contains("--explain"), "{ran}");
     }
     let all = versions.iter().map(String::as_str);

@@ -343,9 +343,42 @@ fn init_does_not_promise_a_flag_that_it_lacks() {
     let before = Snapshot::of(sandbox.work());
     let ran = sandbox.run(["init", "etcd", "--package", "etcd", "--version", "2.0.0"]);
     ran.assert_code(13)
-        .assert_stderr_has("remove `etcd/metadata/annotations.yaml` and run it again");
+        .assert_stderr_has("remove it and run this again");
     assert!(!ran.stderr().contains("--force"), "{ran}");
     before.assert_same(sandbox.work());
+}
+
+#[test]
+fn init_says_what_it_needs_and_leaves_what_is_said_already() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run(["init", "etcd", "--version", "1.0.0"]);
+    ran.assert_code(2)
+        .assert_stderr_has("hint: add --package P\n");
+    let ran = sandbox.run(["init", "etcd"]);
+    ran.assert_code(2)
+        .assert_stderr_has("hint: add --package P --version V\n");
+    sandbox.write("etcd/metadata/annotations.yaml", "annotations: {}\n");
+    let ran = sandbox.run(["init", "etcd"]);
+    ran.assert_code(13)
+        .assert_stderr_has("`etcd/metadata/annotations.yaml` exists already")
+        .assert_stderr_has("`bundle validate etcd` checks it");
+}
+
+#[test]
+fn a_registry_without_a_repository_is_told_from_a_name() {
+    let sandbox = Sandbox::new();
+    bundle_dir(sandbox.path("etcd"), "etcd", "1.0.0", None);
+    for words in [
+        &["list", "localhost:5000"][..],
+        &["push", "etcd", "localhost:5000"],
+    ] {
+        let ran = sandbox.run(words);
+        ran.assert_code(2)
+            .assert_stderr_has("write the repository, too: `localhost:5000/REPOSITORY`");
+    }
+    let ran = sandbox.run(["list", "etcd"]);
+    ran.assert_code(2)
+        .assert_stderr_has("for Docker Hub write `docker.io/etcd`");
 }
 
 #[test]

@@ -243,6 +243,7 @@ fn the_newest_version_is_a_release_where_there_is_one() {
     for (tags, newest) in [
         (&["1.0.0", "2.0.0-rc.1", "0.9.0", "latest"][..], "1.0.0"),
         (&["1.0.0-rc.2", "1.0.0-rc.10"], "1.0.0-rc.10"),
+        (&["v1.0.0", "1.0.0"], "1.0.0"),
     ] {
         let (sandbox, registry, there) = setting();
         for tag in tags {

@@ -8,9 +8,31 @@ use crate::args::Cli;
 const LIMITS: &str =
     "The limits on what comes from outside, and the flags that raise them: `bundle help limits`";
 
+/// What scripts look for, in the long help and the manual page of the whole tool.
+const EXIT_CODES: &str = "Exit codes:
+  0         done, or the answer is yes
+  1         the answer is no
+  2         usage
+  3         not found
+  4         not authorised
+  5         network: unreachable, timed out, certificate not trusted
+  6         the registry broke the protocol
+  7         a digest or size does not match
+  8         unsafe content
+  9         over a limit
+  10        refused by verification
+  11        not a bundle, or invalid metadata or objects
+  12        local I/O
+  13        conflict: something exists and differs
+  101       a fault of this tool
+  130, 143  stopped by a signal
+  141       the reader of stdout went away";
+
 /// Returns the whole command line.
 pub(crate) fn command() -> clap::Command {
     let command = Cli::command().mut_args(hint);
+    let closing = command.get_after_help().cloned().unwrap_or_default();
+    let command = command.after_long_help(format!("{closing}\n\n{EXIT_CODES}"));
     let names: Vec<String> = command
         .get_subcommands()
         .map(|sub| sub.get_name().to_owned())
@@ -25,7 +47,11 @@ fn subcommand(name: &str, command: clap::Command) -> clap::Command {
         let heading = arg.get_help_heading().unwrap_or_default();
         // They work, for whoever calls two commands with the same flags; here they have little or no meaning.
         let hide = match name {
-            "inspect" => ["Packing", "Identity"].contains(&heading),
+            "inspect" => {
+                let expected = ["package", "version", "operator_id"];
+                heading == "Packing"
+                    || heading == "Identity" && !expected.contains(&arg.get_id().as_str())
+            }
             "list" | "login" => arg.get_id() == "concurrency",
             "logout" => heading == "Registry" && arg.get_id() != "registry-config",
             _ => false,
@@ -82,6 +108,28 @@ mod tests {
     }
 
     #[test]
+    fn the_exit_codes_are_those_of_the_readme() {
+        let readme = include_str!("../../../README.md");
+        let (_, table) = readme.split_once("| code | meaning |").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap();
+        let rows = table.lines().filter_map(|row| row.split('|').nth(1));
+        let codes: Vec<&str> = rows
+            .map(str::trim)
+            .filter(|code| !code.contains('-'))
+            .collect();
+        let listed: Vec<&str> = EXIT_CODES
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.trim().split_once("  "))
+            .map(|(code, _)| code)
+            .collect();
+        let codes: Vec<&str> = codes.into_iter().filter(|code| !code.is_empty()).collect();
+        assert_eq!(listed, codes);
+        let help = command().render_long_help().to_string();
+        assert!(help.contains(EXIT_CODES), "{help}");
+    }
+
+    #[test]
     fn flags_stand_where_they_matter() {
         command().debug_assert();
         for (name, has, lacks) in [
@@ -91,6 +139,7 @@ mod tests {
             ("pull", "bundle help limits", "--max-"),
             ("inspect", "--metadata-only", "--flatten"),
             ("inspect", "--plain-http", "--min-operator-version"),
+            ("inspect", "--operator-id", "--mediatype"),
             ("pull", "--concurrency", "--flatten"),
             ("list", "--timeout", "--concurrency"),
             ("login", "--timeout", "--concurrency"),

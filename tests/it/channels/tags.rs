@@ -208,7 +208,9 @@ fn a_channel_is_copied_with_its_tags_and_inspected() {
     sandbox
         .run(["verify", &tagged])
         .assert_code(11)
-        .assert_stderr_has("it is the channel `stable`: --channel chooses a bundle in it");
+        .assert_stderr_has(
+            "it is a channel: `bundle resolve REPOSITORY --channel stable` chooses a bundle in it",
+        );
 }
 
 #[test]

@@ -42,6 +42,23 @@ fn lock(sandbox: &Sandbox, more: &[&str]) -> Ran {
 }
 
 #[test]
+fn a_lock_on_stdout_is_no_file_and_says_whose_it_is() {
+    let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
+    push(&registry, "app", "1", "app");
+    bundle(&sandbox, &[format!("{}/app:1", registry.host())]);
+    let ran = lock(&sandbox, &["-o", "-"]);
+    ran.ok().assert_stdout_has("images:");
+    assert!(!sandbox.path("-").exists() && !sandbox.path(LOCK).exists());
+    for command in ["lock", "images"] {
+        let ran = sandbox.run([command, "in", "--format", "json"]);
+        let value: Value = serde_json::from_str(ran.ok().stdout()).unwrap();
+        assert_eq!(value["package"], "demo", "{command}");
+        assert_eq!(value["version"], "1.0.0", "{command}");
+        assert_eq!(value["digest"], Value::Null, "{command}");
+    }
+}
+
+#[test]
 fn a_lock_pins_every_image_and_comes_out_the_same_again() {
     let (registry, sandbox) = (MockRegistry::plain(), Sandbox::new());
     let host = registry.host();
@@ -332,8 +349,9 @@ fn a_directory_with_manifests_gets_its_lock_and_of_any_other_source_it_is_said_w
         .assert_code(11)
         .assert_stderr_has("remove `in/metadata/images.lock.yaml` and run `bundle lock` again");
     let ran = sandbox.run(["validate", "in"]);
-    ran.assert_code(1)
-        .assert_stdout_has("remove `metadata/images.lock.yaml` and run `bundle lock` again");
+    ran.assert_code(1).assert_stdout_has(
+        "remove `metadata/images.lock.yaml` and run `bundle lock` on the directory again",
+    );
 }
 
 #[test]

@@ -57,6 +57,12 @@ fn answers_say_where_it_is_and_whether_anything_changed() {
     assert_eq!(value["channels"], json!(["stable"]));
     let value = answer(&sandbox, &["copy", &reference, &registry.repository("b")]);
     assert_eq!(value["changed"], true);
+    let pinned = answer(&sandbox, &["pull", &reference, "-o", "pinned"]);
+    let pinned = pinned["reference"].as_str().unwrap();
+    for changed in [true, false] {
+        let value = answer(&sandbox, &["copy", pinned, "pinned.tar"]);
+        assert_eq!(value["changed"], changed);
+    }
 
     let resolve = ["resolve", &repository, "--channel", "stable"];
     let value = answer(&sandbox, &resolve);

@@ -1,6 +1,6 @@
 //! What a source holds, for commands that look into it: also a directory of manifests that is no bundle yet.
 
-use manifest_bundle::bundle::Files;
+use manifest_bundle::bundle::{Files, MANIFESTS};
 use manifest_bundle::content::Spool;
 use manifest_bundle::directory::{self, Origins, ReadOptions, Source};
 use manifest_bundle::escape::shown;
@@ -122,7 +122,9 @@ fn of_directory(
     } else if !expectations.is_empty() {
         let message =
             format!("`{place}` does not say what it is, so nothing can be expected of it");
-        return Err(Error::new(Kind::Refused, message).hint("`bundle init` writes the metadata"));
+        return Err(Error::new(Kind::Refused, message).hint(format!(
+                "`bundle init` writes the metadata of a directory with `{MANIFESTS}/`, and `bundle pack` that of any"
+            )));
     }
     Ok(Contents {
         files: read.files,

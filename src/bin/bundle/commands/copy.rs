@@ -205,8 +205,9 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         Some(path) if !is_written => tell_same(path, settings),
         _ => tell_set("copied to", &place, &missing, &digest, settings),
     }
-    // Without a tag nobody looked whether it was there.
-    let changed = (!tags.is_empty()).then_some(is_written && (!is_there || !wanted.is_empty()));
+    // A file tells; in a registry or a layout nobody looked whether it was there, unless by a tag.
+    let is_known = !tags.is_empty() || file_of(&args.destination).is_some();
+    let changed = is_known.then_some(is_written && (!is_there || !wanted.is_empty()));
     if let Some(members) = answer.value.as_object_mut() {
         let referrers = copied.referrers.iter().map(|referrer| {
             json!({

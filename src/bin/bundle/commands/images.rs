@@ -7,7 +7,6 @@ use manifest_bundle::reference::Location;
 use serde_json::{Value, json};
 
 use super::inspect;
-use super::record::Record;
 use super::source_files::{self, SourceArgs, SourceFiles};
 use crate::args::{AccessArgs, TransferArgs, word};
 use crate::output::Answer;
@@ -189,10 +188,7 @@ fn value(
             })
         })
         .collect();
-    let mut value = contents
-        .record
-        .as_ref()
-        .map_or_else(Record::none, Record::value);
+    let mut value = contents.record();
     if let Some(members) = value.as_object_mut() {
         members.insert("images".into(), images.into());
         members.insert("unnamed".into(), unnamed_values(inventory, contents).into());

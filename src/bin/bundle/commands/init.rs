@@ -6,7 +6,7 @@ use manifest_bundle::bundle::{Files, MANIFESTS};
 use manifest_bundle::content::Content;
 use manifest_bundle::directory::{self, WriteOptions};
 use manifest_bundle::escape::shown;
-use manifest_bundle::metadata;
+use manifest_bundle::metadata::{self, Identity, key};
 use manifest_bundle::oci::Annotations;
 use manifest_bundle::path::BundlePath;
 use manifest_bundle::{Error, Kind, Result};
@@ -30,13 +30,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     args.identity.tell(&settings.talk);
-    let completed = metadata::complete(
-        None,
-        &args.identity.identity()?,
-        None,
-        &Annotations::new(),
-        &settings.limits,
-    )?;
+    let identity = args.identity.identity()?;
+    refuse_what_cannot_begin(&args.directory, &identity)?;
+    let completed =
+        metadata::complete(None, &identity, None, &Annotations::new(), &settings.limits)?;
     let name = completed.metadata.package.as_str();
     let metadata_bytes = Content::from(completed.bytes);
     let mut written = vec![metadata::FILE.to_owned()];
@@ -76,6 +73,40 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     ));
     let value = json!({ "directory": args.directory.to_string_lossy(), "written": written });
     Ok(Answer::new(args.directory.to_string_lossy(), value))
+}
+
+/// Refuses a directory that says what it is already, one whose objects are not where they would be looked for, and a call that
+/// does not say what the bundle will be.
+fn refuse_what_cannot_begin(directory: &Path, identity: &Identity) -> Result<()> {
+    let text = shown(&directory.to_string_lossy());
+    let file = directory.join(metadata::FILE);
+    if std::fs::symlink_metadata(&file).is_ok() {
+        let file = shown(&file.to_string_lossy());
+        return Err(
+            Error::conflict(format!("`{file}` exists already")).hint(format!(
+                "change it in an editor, and `bundle validate {text}` checks it; or remove it and run this again"
+            )),
+        );
+    }
+    let said = |key: &str| identity.annotations.contains_key(key);
+    let flags: Vec<&str> = [
+        (
+            "--package P",
+            identity.package.is_some() || said(key::PACKAGE),
+        ),
+        (
+            "--version V",
+            identity.version.is_some() || said(key::VERSION),
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(flag, is_there)| (!is_there).then_some(flag))
+    .collect();
+    if flags.is_empty() {
+        return Ok(());
+    }
+    let flags = flags.join(" ");
+    Err(Error::usage("a bundle has a package and a version").hint(format!("add {flags}")))
 }
 
 fn exists(path: &Path) -> Result<bool> {

@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 
 use self::found::Found;
 use super::images::{unnamed, unnamed_values, without_image};
-use super::record::Record;
 use super::source_files::{self, SourceArgs, SourceFiles};
 use crate::args::{Access, AccessArgs, TransferArgs, word};
 use crate::output::Answer;
@@ -46,7 +45,7 @@ pub(crate) struct Args {
     /// Leave out images that are likely only; --check does so by itself where the lock has none
     #[arg(long)]
     certain: bool,
-    /// Write the lock to this file
+    /// Write the lock to this file, `-` is stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Let that file be replaced, also when it is no lock
@@ -247,7 +246,7 @@ fn checked(
         }
     }
     let text: Vec<String> = differences.iter().map(sentence).collect();
-    let mut value = record(files);
+    let mut value = files.record();
     extend(
         &mut value,
         &json!({ "images": pins(former), "differences": differences, "file": LOCK, "changed": false }),
@@ -288,7 +287,7 @@ fn write(
 ) -> Result<Answer> {
     let bytes = lock.write();
     let file = match (&args.output, &files.directory) {
-        (Some(path), _) => Some(path.clone()),
+        (Some(path), _) => Some(path.clone()).filter(|path| path.as_os_str() != "-"),
         (None, Some(directory)) if files.declared => Some(directory.join(LOCK)),
         (None, Some(directory)) => {
             let directory = shown(&directory.to_string_lossy());
@@ -322,7 +321,7 @@ fn write(
     let shown_file = file
         .as_ref()
         .map(|path| path.to_string_lossy().into_owned());
-    let mut value = record(files);
+    let mut value = files.record();
     extend(
         &mut value,
         &json!({ "images": pins(lock), "differences": null, "file": shown_file, "changed": changed }),
@@ -370,13 +369,6 @@ fn moves(former: Option<&Lock>, lock: &Lock) -> Vec<(String, String, String)> {
         Some((name.clone(), old.digest.to_string(), pin.digest.to_string()))
     });
     pins.collect()
-}
-
-fn record(files: &SourceFiles) -> Value {
-    files
-        .record
-        .as_ref()
-        .map_or_else(Record::none, Record::value)
 }
 
 /// Returns the JSON form of pins.

@@ -64,7 +64,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
         .say(format!("logged in to {}; kept in {kept}", args.host));
     Ok(Answer::new(
         String::new(),
-        json!({ "registry": args.host.to_string(), "keptIn": kept }),
+        json!({ "registry": args.host.to_string(), "keptIn": kept.replace('`', "") }),
     ))
 }
 

@@ -16,6 +16,7 @@ use super::ahead::look_ahead;
 use super::pack::write_or_tell;
 use super::push::total_size;
 use super::record::Record;
+use super::repository::is_host;
 use super::resolve::{self, ChannelArgs};
 use super::source::{self, PackArgs};
 use super::verify::tell_unchecked;
@@ -129,15 +130,6 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     Ok(record.answer())
 }
 
-/// Tells whether a word is more likely the name of a registry than that of a repository: it has a port behind a host.
-fn is_host(text: &str) -> bool {
-    let Some((host, port)) = text.rsplit_once(':') else {
-        return text == "localhost";
-    };
-    let is_port = port.parse::<u16>().is_ok();
-    is_port && (host == "localhost" || host.contains(['.', ']']))
-}
-
 /// Says what to write instead of something that is neither in a registry nor in a layout.
 fn not_pulled(source: &Location) -> Error {
     let error = Error::usage(format!("`{source}` is no registry and no layout"));
@@ -150,7 +142,7 @@ fn not_pulled(source: &Location) -> Error {
                 format!("write its registry, too: `HOST/{text}`; for Docker Hub `docker.io/{text}`")
             }
         }
-        _ => format!("`bundle unpack {source}` unpacks archives"),
+        _ => format!("`bundle unpack {source}` unpacks what is here already"),
     })
 }
 

@@ -21,6 +21,7 @@ use serde_json::Value;
 use super::channel;
 use super::pack::dry_run_answer;
 use super::record::{Record, insert_names, said};
+use super::repository::not_pushed;
 use super::source::{self, PackArgs};
 use crate::args::{AccessArgs, TransferArgs, tag, word};
 use crate::output::Answer;
@@ -65,8 +66,11 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
     if matches!(args.destination, Location::Path(_) | Location::Stream) {
-        return Err(Error::usage(format!("`{}` is no registry and no layout", args.destination))
-            .hint(format!("for Docker Hub write `docker.io/{0}`; for a file use `bundle pack -o` or `bundle copy`", args.destination)));
+        return Err(Error::usage(format!(
+            "`{}` is no registry and no layout",
+            args.destination
+        ))
+        .hint(not_pushed(&args.destination.to_string())));
     }
     let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
     let manifest = opened.manifest(&reach).await?;

@@ -108,25 +108,28 @@ impl Record {
 
     /// Returns the JSON form where nothing of it applies: every key is null.
     pub(super) fn none() -> Value {
+        Self::unpacked(None)
+    }
+
+    /// Returns the JSON form of files that are not packed: they have no reference and no digest.
+    pub(super) fn unpacked(metadata: Option<&Metadata>) -> Value {
         let of_nothing = Self {
             reference: String::new(),
             repository: None,
             tag: None,
             digest: Digest::of(b""),
             size: None,
-            metadata: None,
+            metadata: metadata.cloned(),
             left_out: None,
             added: None,
             output: None,
             changed: None,
         };
         let mut value = of_nothing.value();
-        for member in value
-            .as_object_mut()
-            .into_iter()
-            .flat_map(|m| m.values_mut())
-        {
-            *member = Value::Null;
+        for key in ["reference", "digest"] {
+            if let Some(member) = value.get_mut(key) {
+                *member = Value::Null;
+            }
         }
         value
     }

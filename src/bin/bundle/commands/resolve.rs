@@ -266,6 +266,7 @@ fn none_fits(resolution: &Resolution, store: &dyn Store, channel: Option<&Channe
     let place = place(store, channel);
     match resolution.candidates {
         0 => format!("{place} has no bundle to choose from"),
+        1 => format!("the only bundle of {place} does not fit"),
         count => format!("none of the {count} bundles of {place} fits"),
     }
 }

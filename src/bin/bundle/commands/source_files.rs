@@ -7,10 +7,13 @@ use manifest_bundle::bundle::Files;
 use manifest_bundle::content::Spool;
 use manifest_bundle::directory::{self, Origins, Source};
 use manifest_bundle::escape::shown;
+use manifest_bundle::metadata::Metadata;
+use manifest_bundle::olm;
 use manifest_bundle::ops::load::{self, Asked};
 use manifest_bundle::ops::open::{self, Place, Reach};
 use manifest_bundle::reference::Location;
 use manifest_bundle::{Error, Result};
+use serde_json::Value;
 
 use super::record::Record;
 use super::source::{self, Opened, PackArgs, ReadArgs, Stream};
@@ -27,9 +30,18 @@ pub(super) struct SourceFiles {
     pub(super) declared: bool,
     /// The bundle, if it is one that was packed.
     pub(super) record: Option<Record>,
+    /// What the files say of themselves, where they are not packed.
+    metadata: Option<Metadata>,
 }
 
 impl SourceFiles {
+    /// Returns the JSON form of what is known of the bundle.
+    pub(super) fn record(&self) -> Value {
+        self.record
+            .as_ref()
+            .map_or_else(|| Record::unpacked(self.metadata.as_ref()), Record::value)
+    }
+
     /// Returns where a file of the bundle can be looked at: in the source, or the path in the bundle.
     pub(super) fn place_of(&self, file: &str) -> String {
         let origin = self.origins.as_ref().and_then(|origins| origins.of(file));
@@ -87,7 +99,10 @@ fn of_source(source: Source, directory: Option<PathBuf>, settings: &Settings) ->
         let (path, rule) = (shown(&one.path), shown(&one.rule));
         settings.talk.say(format!("left out `{path}`: {rule}"));
     }
+    // What is wrong with it is for others to say.
+    let metadata = olm::metadata_of(&source.files, &settings.limits);
     SourceFiles {
+        metadata: metadata.ok().flatten().and_then(std::result::Result::ok),
         files: source.files,
         origins: Some(source.origins),
         directory,
@@ -111,6 +126,7 @@ async fn of_store(opened: &Opened, reach: &Reach, settings: &Settings) -> Result
         directory: None,
         declared: false,
         record: Some(record),
+        metadata: None,
     })
 }
 

@@ -242,5 +242,8 @@ fn of_source(
     if source.declared || pack.olm || identity != Identity::default() {
         return pack::check(source, &identity, pack.olm, limits, options);
     }
+    settings
+        .talk
+        .say("there is no metadata, so the objects alone are checked; `bundle pack` asks for --package and --version as well");
     pack::check_with(source, limits, options)
 }
