@@ -114,7 +114,10 @@ pub fn look_ahead(
         destination.expect_writable()?;
         let is_other = metadata.is_some_and(|new| is_of_another(&root, new, limits));
         let losses = survey.losses(&root, path, &|path| {
-            if bundle_path(path).is_none() || (is_other && path == Path::new(metadata::FILE)) {
+            if path == Path::new(MANIFESTS) || path == Path::new(METADATA) {
+                Coming::Directory
+            } else if bundle_path(path).is_none() || (is_other && path == Path::new(metadata::FILE))
+            {
                 Coming::Nothing
             } else {
                 Coming::Unknown

@@ -96,9 +96,15 @@ impl Destination {
 
     /// The error about something that is there and may not be replaced.
     pub(super) fn exists(&self) -> Error {
+        let hint = match self.kind() {
+            Ok(Some(FileType::Directory)) => {
+                "`--force` replaces it; what no bundle put there goes with `--prune` only"
+            }
+            _ => "`--force` replaces it",
+        };
         Error::conflict(format!("`{}` exists already", self.shown()))
             .file(self.path.display())
-            .hint("`--force` replaces it")
+            .hint(hint)
     }
 
     /// The error about a destination that another process changed meanwhile.

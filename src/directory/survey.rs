@@ -41,6 +41,8 @@ pub(super) struct Losses {
 pub(super) enum Coming<'a> {
     Content(&'a Content),
     Nothing,
+    /// A directory with something in it.
+    Directory,
     /// Something or nothing; that is not known yet.
     Unknown,
 }
@@ -138,8 +140,13 @@ impl Survey {
         let (mut unknown, mut known) = (false, false);
         for (path, trace) in &self.entries {
             let text = path.to_string_lossy().into_owned();
-            let new = coming(path);
-            let name = if kind(trace) == FileType::Directory {
+            let is_directory = kind(trace) == FileType::Directory;
+            let new = match coming(path) {
+                // A file is lost where a directory comes.
+                Coming::Directory if !is_directory => Coming::Nothing,
+                other => other,
+            };
+            let name = if is_directory {
                 format!("{text}/")
             } else {
                 text.clone()
@@ -155,7 +162,7 @@ impl Survey {
                         .map_err(|error| Error::io("cannot read", &shown_root.join(path), error))?;
             }
             match (new, accounted) {
-                (Coming::Unknown, _) | (Coming::Content(_), true) => {}
+                (Coming::Unknown | Coming::Directory, _) | (Coming::Content(_), true) => {}
                 (Coming::Nothing, true) => losses.removed.push(name),
                 (Coming::Nothing, false) => {
                     losses.foreign.push(name.clone());

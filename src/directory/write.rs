@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -272,9 +273,14 @@ impl Former {
             };
         }
         let losses = survey.losses(&root, &destination.path, &|path| {
-            path.to_str()
-                .and_then(|path| files.get(path))
-                .map_or(Coming::Nothing, Coming::Content)
+            let Some(path) = path.to_str() else {
+                return Coming::Nothing;
+            };
+            match files.get(path) {
+                Some(content) => Coming::Content(content),
+                None if has_below(files, path) => Coming::Directory,
+                None => Coming::Nothing,
+            }
         });
         let losses = losses.map_err(|error| destination.or_changed(error))?;
         refuse_losses(destination, &losses, options)?;
@@ -287,6 +293,15 @@ impl Former {
             .map_err(|error| Error::io("cannot open", &destination.path, error))?;
         Ok(Survey::of(&root, &destination.path)? == self.survey)
     }
+}
+
+/// Tells whether a path is that of a directory with files in it.
+fn has_below(files: &Files, path: &str) -> bool {
+    let above = format!("{path}/");
+    let mut following = files.range::<str, _>((Bound::Included(&*above), Bound::Unbounded));
+    following
+        .next()
+        .is_some_and(|(file, _)| file.as_str().starts_with(&above))
 }
 
 /// Fails when something would be lost, unless it may be.

@@ -296,6 +296,27 @@ fn what_is_written_between_the_look_and_the_exchange_is_seen() {
 }
 
 #[test]
+fn an_empty_directory_that_comes_again_is_no_loss() {
+    let parent = tempfile::tempdir().unwrap();
+    let out = parent.path().join("out");
+    write_in(parent.path(), &one(), &PLAIN).unwrap();
+    fs::remove_dir_all(out.join("manifests")).unwrap();
+    fs::create_dir_all(out.join("manifests/sub/deep")).unwrap();
+    let written = write_in(parent.path(), &one(), &FORCE).unwrap();
+    assert_eq!(written.removed, Vec::<String>::new());
+    // One that does not come is somebody's, and so is a file where one comes.
+    fs::create_dir(out.join("manifests/su")).unwrap();
+    fs::remove_dir_all(out.join("manifests/sub")).unwrap();
+    fs::write(out.join("manifests/sub"), "mine").unwrap();
+    let refused = refused(
+        write_in(parent.path(), &one(), &FORCE),
+        Kind::Conflict,
+        &["(2)", "manifests/su/", "manifests/sub`"],
+    );
+    assert!(hint(&refused).contains("--prune"));
+}
+
+#[test]
 fn a_directory_that_no_bundle_made_is_not_replaced_by_force_alone() {
     let parent = tempfile::tempdir().unwrap();
     fs::create_dir(parent.path().join("out")).unwrap();
