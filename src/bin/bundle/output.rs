@@ -74,13 +74,18 @@ pub(crate) fn print(answer: &Answer, format: Format) -> ExitCode {
     };
     match written {
         Ok(()) => closing(answer.code),
-        // The reader went away (`bundle list … | head -1`): that is its right, and no fault of ours.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(141),
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "error: cannot write to stdout: {error}");
-            ExitCode::from(12)
-        }
+        Err(error) => not_written(&error),
     }
+}
+
+/// Ends a command whose answer could not be written.
+pub(crate) fn not_written(error: &io::Error) -> ExitCode {
+    // The reader went away (`bundle list … | head -1`): that is its right, and no fault of ours.
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return ExitCode::from(141);
+    }
+    let _ = writeln!(io::stderr(), "error: cannot write to stdout: {error}");
+    ExitCode::from(12)
 }
 
 /// Writes characters that a terminal could be misled by as JSON escapes; valid inside JSON and YAML strings only,

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::Format;
 use crate::habits;
-use crate::output::ascii_safe;
+use crate::output::{ascii_safe, not_written};
 use crate::sarif;
 
 /// Returns the exit code of a kind of error (README, "Exit codes").
@@ -237,8 +237,12 @@ pub(crate) fn usage(mut error: clap::Error, for_machines: bool) -> ExitCode {
     let rendered = error.render();
     if is_help {
         // Help is this tool's own text and may be coloured.
-        let _ = write!(anstream::stdout(), "{}", rendered.ansi());
-        return ExitCode::SUCCESS;
+        let mut stdout = anstream::stdout();
+        let written = write!(stdout, "{}", rendered.ansi()).and_then(|()| stdout.flush());
+        return match written {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => not_written(&error),
+        };
     }
     if for_machines {
         let text = rendered.to_string();

@@ -227,3 +227,14 @@ fn what_other_tools_have_is_answered_with_what_to_write_here() {
     let ran = sandbox.run(words.iter().chain(&bad).chain(&json));
     assert_eq!(ran.error_json()["kind"], "usage");
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success() {
+    let sandbox = Sandbox::new();
+    for words in [&["version"][..], &["--help"], &["help", "pull"], &["-V"]] {
+        let run = sandbox.bundle(words).prelude("exec >/dev/full".to_owned());
+        run.run()
+            .assert_code(12)
+            .assert_stderr_has("cannot write to stdout");
+    }
+}
