@@ -156,3 +156,6 @@ fn read_metadata(files: &Files, limits: &Limits) -> Result<Metadata> {
     };
     read.map_err(Error::of_findings)
 }
+
+#[cfg(test)]
+mod tests;
