@@ -89,3 +89,22 @@ fn a_prefix_and_a_name_must_join_to_one_path() {
         assert!(joined(prefix, name).is_err(), "{prefix:?} {name:?}");
     }
 }
+
+#[test]
+fn a_cut_archive_says_whether_bytes_or_padding_are_missing() {
+    let files = [("a".parse().unwrap(), Content::from("0123456789"))].into();
+    let mut archive = Vec::new();
+    crate::tar::write(&files, &mut archive).unwrap();
+    let limits = crate::limits::Limits::default();
+    for (end, found) in [
+        (512 + 9, "9 bytes"),
+        (512 + 10, "10 bytes without padding"),
+        (512 + 511, "10 bytes without padding"),
+    ] {
+        let mut source = &archive[..end];
+        let mut reader = Reader::new(&mut source, Rules::layer(&limits));
+        let error = reader.next_entry().unwrap_err();
+        assert_eq!(error.kind(), Kind::Mismatch, "{end}: {error}");
+        assert_eq!(error.detail().found.as_deref(), Some(found), "{end}");
+    }
+}
