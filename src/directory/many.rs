@@ -14,7 +14,7 @@ use super::staging::{MADE, Staging};
 use super::tree::{Filling, Tree};
 use crate::bundle::Files;
 use crate::content::Content;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::path::BundlePath;
 
 /// How many files wait for their content at most; each is an open descriptor.
@@ -30,18 +30,16 @@ const BEGUN_WITH: u64 = 8 * 1024 * 1024;
 /// A file that was made, and what is to be in it.
 type Named<'a> = (OwnedFd, &'a BundlePath, &'a Content);
 
-/// Why a file or directory could not be made: its path and what the system said.
-pub(super) type Failure<'a> = (&'a str, io::Error);
-
 /// Makes the files of a bundle and puts them on disk; says whether all are marked.
 ///
-/// The outer error is that of `go_on`, which is asked before each file.
-pub(super) fn make<'a>(
-    files: &'a Files,
+/// `go_on` is asked before each file and stops the work with its error; `failed` makes the error about a path.
+pub(super) fn make(
+    files: &Files,
     staging: &Staging<'_>,
     go_on: impl Fn() -> Result<()>,
-) -> Result<Result<bool, Failure<'a>>> {
-    let whole = |error| ("", error);
+    failed: &(impl Fn(&str, io::Error) -> Error + Sync),
+) -> Result<bool> {
+    let whole = |error| failed("", error);
     std::thread::scope(|scope| {
         let (names, named) = sync_channel(WAITING);
         let named = Arc::new(Mutex::new(named));
@@ -52,29 +50,30 @@ pub(super) fn make<'a>(
         let filling: io::Result<Vec<_>> = (0..FILLERS)
             .map(|_| {
                 let (named, begin) = (Arc::clone(&named), begin.clone());
-                start(scope, "fill", move || fill_all(&named, &begin))
+                start(scope, "fill", move || fill_all(&named, &begin, failed))
             })
             .collect();
         // What is left here must not keep the threads waiting.
         drop((named, begin));
         let (disk, filling) = match (disk, filling) {
             (Ok(disk), Ok(filling)) => (disk, filling),
-            (Err(error), _) | (_, Err(error)) => return Ok(Err(whole(error))),
+            (Err(error), _) | (_, Err(error)) => return Err(whole(error)),
         };
-        let made = make_names(files, staging, go_on, &names)?;
+        let made = make_names(files, staging, go_on, &names, failed);
         drop(names);
-        let filled = filling
+        // All are waited for, whatever the first of them says.
+        let filled: Vec<Result<bool>> = filling
             .into_iter()
             .map(|thread| join(thread).map_err(whole).flatten())
-            .collect::<Vec<_>>()
-            .into_iter()
-            .try_fold(true, |all, marked| Ok(all && marked?));
+            .collect();
         let begun = join(disk).flatten().map_err(whole);
-        Ok(filled.and_then(|marked| {
-            made.and(begun)?;
-            put_on_disk(staging).map_err(whole)?;
-            Ok(marked)
-        }))
+        let mut marked = true;
+        for filled in filled {
+            marked &= filled?;
+        }
+        made.and(begun)?;
+        put_on_disk(staging).map_err(whole)?;
+        Ok(marked)
     })
 }
 
@@ -84,30 +83,29 @@ fn make_names<'a>(
     staging: &Staging<'_>,
     go_on: impl Fn() -> Result<()>,
     names: &SyncSender<Named<'a>>,
-) -> Result<Result<(), Failure<'a>>> {
+    failed: &impl Fn(&str, io::Error) -> Error,
+) -> Result<()> {
     let mut tree = Tree::new(false);
-    if let Err(error) = tree.enter(&staging.fd, OsStr::new(MADE)) {
-        return Ok(Err(("", error)));
-    }
+    tree.enter(&staging.fd, OsStr::new(MADE))
+        .map_err(|error| failed("", error))?;
     for (path, content) in files {
         go_on()?;
-        match tree.file(path) {
-            Ok(file) => {
-                if names.send((file, path, content)).is_err() {
-                    break;
-                }
-            }
-            Err(error) => return Ok(Err((path.as_str(), error))),
+        let file = tree
+            .file(path)
+            .map_err(|error| failed(path.as_str(), error))?;
+        if names.send((file, path, content)).is_err() {
+            break;
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Fills the files that come, and says now and then that the disk can begin.
-fn fill_all<'a>(
-    named: &Mutex<Receiver<Named<'a>>>,
+fn fill_all(
+    named: &Mutex<Receiver<Named<'_>>>,
     begin: &SyncSender<()>,
-) -> Result<bool, Failure<'a>> {
+    failed: &impl Fn(&str, io::Error) -> Error,
+) -> Result<bool> {
     let mut filling = Filling::new(false);
     let mut waiting = 0_u64;
     // A thread that panicked with the lock ends the others; its own end is the error.
@@ -115,7 +113,7 @@ fn fill_all<'a>(
     while let Some((file, path, content)) = next() {
         filling
             .fill(file, path, content)
-            .map_err(|error| (path.as_str(), error))?;
+            .map_err(|error| failed(path.as_str(), error))?;
         waiting = waiting.saturating_add(content.len());
         // A disk that is still busy is asked again after the next file.
         if waiting >= BEGUN_WITH && begin.try_send(()).is_ok() {

@@ -34,12 +34,11 @@ pub(super) fn make(
     staging: &Staging<'_>,
     go_on: impl Fn() -> Result<()>,
 ) -> Result<bool> {
+    let failed = |name: &str, error| failed(files, destination, name, error);
     #[cfg(target_os = "linux")]
     if files.len() > SYNCED_ALONE {
-        return many::make(files, staging, go_on)?
-            .map_err(|(name, error)| failed(files, destination, name, error));
+        return many::make(files, staging, go_on, &failed);
     }
-    let failed = |name: &str, error| failed(files, destination, name, error);
     let mut tree = Tree::new(true);
     let mut filling = Filling::new(true);
     tree.enter(&staging.fd, OsStr::new(MADE))
