@@ -5,8 +5,8 @@
 //! fetched, and so verified, may come in here (P5).
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
-mod ahead;
 mod merge;
+mod read_ahead;
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::path::BundlePath;
 use crate::tar::{self, EntryKind, Rules};
 use crate::{gzip, zstd};
 
-use ahead::Ahead;
+use read_ahead::ReadAhead;
 
 pub use merge::{Merged, merge};
 
@@ -206,9 +206,9 @@ fn unpack(
     thread::scope(|scope| {
         let mut unpacking = Unpacking {
             decoder: if layer.content.len() < WORTH_A_THREAD {
-                Ahead::Here(decoder)
+                ReadAhead::Here(decoder)
             } else {
-                Ahead::begin(scope, decoder)
+                ReadAhead::begin(scope, decoder)
             },
             hasher: layer.diff_id.as_ref().map(Digest::hasher),
             archive: spool.begin(),
@@ -315,7 +315,7 @@ impl<W: Write> Write for Hashing<W> {
 
 /// Decompresses an archive, and keeps and hashes what it gives out.
 struct Unpacking<'a> {
-    decoder: Ahead<Box<dyn Read + Send>>,
+    decoder: ReadAhead<Box<dyn Read + Send>>,
     hasher: Option<Hasher>,
     archive: content::Writer<'a>,
     directory: &'a Path,
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_archive_may_follow_no_magic_of_its_type() {
+    fn a_blob_must_begin_as_its_media_type_says_or_as_nothing_known() {
         // A frame to skip is how some zstd streams begin, and what is in it is nobody's archive; gzip always begins as gzip.
         let layer = |media_type: &str, start: &'static [u8]| Source {
             content: Content::Bytes(bytes::Bytes::from_static(start)),

@@ -11,7 +11,7 @@ const PIECE: usize = 128 * 1024;
 const WAITING: usize = 2;
 
 /// Gives what a reader gives, and its error where it fails.
-pub(super) enum Ahead<R> {
+pub(super) enum ReadAhead<R> {
     /// Read on a thread, which ends soon after this is dropped.
     Thread(Pieces),
     /// Read when it is asked for.
@@ -26,7 +26,7 @@ pub(super) struct Pieces {
     over: bool,
 }
 
-impl<R: Read + Send> Ahead<R> {
+impl<R: Read + Send> ReadAhead<R> {
     /// Begins to read on a thread, or, where none can be had, does without.
     pub(super) fn begin<'scope>(scope: &'scope Scope<'scope, '_>, reader: R) -> Self
     where
@@ -88,7 +88,7 @@ impl Pieces {
     }
 }
 
-impl<R: Read> Read for Ahead<R> {
+impl<R: Read> Read for ReadAhead<R> {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Here(reader) => reader.read(target),
@@ -143,8 +143,9 @@ mod tests {
         for fails in [false, true] {
             for left in [0, 1, PIECE - 1, PIECE, PIECE + 1, 9 * PIECE + 7] {
                 let (expected, _) = read_all(Source { left, fails });
-                let (found, read) =
-                    thread::scope(|scope| read_all(Ahead::begin(scope, Source { left, fails })));
+                let (found, read) = thread::scope(|scope| {
+                    read_all(ReadAhead::begin(scope, Source { left, fails }))
+                });
                 assert!(found == expected, "{left} {fails}");
                 assert_eq!(read.is_err(), fails, "{left}");
                 if let Err(error) = read {
@@ -158,7 +159,7 @@ mod tests {
     fn after_the_end_there_is_nothing() {
         thread::scope(|scope| {
             let left = 5;
-            let mut ahead = Ahead::begin(scope, Source { left, fails: false });
+            let mut ahead = ReadAhead::begin(scope, Source { left, fails: false });
             assert_eq!(ahead.read(&mut [0; 9]).unwrap(), 5);
             for _ in 0..3 {
                 assert_eq!(ahead.read(&mut [0; 9]).unwrap(), 0);
@@ -170,7 +171,7 @@ mod tests {
     fn a_reader_that_nobody_listens_to_any_more_stops() {
         // Without an end of its own: the scope would wait for ever.
         thread::scope(|scope| {
-            let mut ahead = Ahead::begin(scope, io::repeat(1));
+            let mut ahead = ReadAhead::begin(scope, io::repeat(1));
             assert_eq!(ahead.read(&mut [0; 9]).unwrap(), 9);
         });
     }
@@ -180,7 +181,7 @@ mod tests {
         let (sender, receiver) = sync_channel(WAITING);
         sender.send(Ok(vec![1; 3])).unwrap();
         drop(sender);
-        let (found, read) = read_all(Ahead::<io::Empty>::Thread(Pieces {
+        let (found, read) = read_all(ReadAhead::<io::Empty>::Thread(Pieces {
             receiver,
             piece: Vec::new(),
             used: 0,
