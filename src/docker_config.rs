@@ -32,7 +32,7 @@ use crate::reference::Repository;
 
 pub use helper::Helpers;
 pub use sources::{Sources, helper_environment};
-pub use write::{Logout, login, logout};
+pub use write::{Kept, Logout, login, logout};
 
 use lookup::Outcome;
 

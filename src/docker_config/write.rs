@@ -3,7 +3,8 @@
 //! A file that cannot be understood is not touched. Where a helper keeps the registry's credentials, the secret goes
 //! there and the entry stays empty, as docker leaves it.
 
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,7 +38,27 @@ pub struct Logout {
     pub left: Vec<String>,
 }
 
-/// Keeps the credential of a registry in a file, or in the helper that the file names; returns where, in words.
+/// Where a credential is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// In this file.
+    File(PathBuf),
+    /// In the helper of this name, which is the program `docker-credential-NAME`.
+    Helper(String),
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "`{}`", shown(&path.to_string_lossy())),
+            Self::Helper(name) => {
+                write!(f, "credential helper `docker-credential-{}`", shown(name))
+            }
+        }
+    }
+}
+
+/// Keeps the credential of a registry in a file, or in the helper that the file names; returns where.
 ///
 /// The caller has checked that the registry takes the credential.
 ///
@@ -51,17 +72,17 @@ pub async fn login(
     registry: &Registry,
     credential: &Credential,
     helpers: &Helpers,
-) -> Result<String> {
+) -> Result<Kept> {
     let key = written_key(registry);
     let place = format!("`{}`", shown(&path.to_string_lossy()));
     let mut members = Vec::new();
-    let mut kept_in = place.clone();
+    let mut kept = Kept::File(path.to_owned());
     if let Some(name) = helper_name(path, registry)? {
         let (username, secret) = for_helper(credential)?;
         if !helpers.store(&name, registry, username, secret).await? {
             return Err(missing(&name, &place, registry));
         }
-        kept_in = format!("credential helper `docker-credential-{name}`");
+        kept = Kept::Helper(name);
     } else {
         members = entry(credential)?;
     }
@@ -89,7 +110,7 @@ pub async fn login(
         Some(text)
     };
     update(path, true, helpers.tell.clone(), change).await?;
-    Ok(kept_in)
+    Ok(kept)
 }
 
 /// Removes the credential of a registry from a file, under each of its names, and from the helper that the file names.

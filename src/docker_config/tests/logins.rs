@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
-use super::super::{Logout, login, logout};
+use super::super::{Kept, Logout, login, logout};
 use super::{Place, basic, look_up, mode};
 use crate::credential::{Credential, Secret};
 use crate::error::Kind;
@@ -14,7 +14,7 @@ fn registry(text: &str) -> Registry {
     text.parse().unwrap()
 }
 
-async fn log_in(place: &Place, name: &str, at: &str) -> crate::error::Result<String> {
+async fn log_in(place: &Place, name: &str, at: &str) -> crate::error::Result<Kept> {
     login(
         &place.path(name),
         &registry(at),
@@ -27,13 +27,12 @@ async fn log_in(place: &Place, name: &str, at: &str) -> crate::error::Result<Str
 #[tokio::test]
 async fn a_first_login_makes_a_private_file_and_directory() {
     let place = Place::new();
-    let kept_in = log_in(&place, "a/b/config.json", "reg.io:5000")
+    let kept = log_in(&place, "a/b/config.json", "reg.io:5000")
         .await
         .unwrap();
-    assert_eq!(
-        kept_in,
-        format!("`{}`", place.path("a/b/config.json").display())
-    );
+    let path = place.path("a/b/config.json");
+    assert_eq!(kept.to_string(), format!("`{}`", path.display()));
+    assert_eq!(kept, Kept::File(path));
     assert_eq!(
         place.read("a/b/config.json"),
         "{\n\t\"auths\": {\n\t\t\"reg.io:5000\": {\n\t\t\t\"auth\": \"dTpw\"\n\t\t}\n\t}\n}\n"
@@ -206,10 +205,13 @@ async fn a_secret_goes_to_the_helper_that_the_file_names() {
             &format!(r#"{{{config},"auths":{{"{key}":{{"auth":"eDp5"}}}}}}"#),
         );
         let at = registry("reg.io");
-        let kept_in = login(&path, &at, &basic("u", "a\"b"), &helpers)
+        let kept = login(&path, &at, &basic("u", "a\"b"), &helpers)
             .await
             .unwrap();
-        assert_eq!(kept_in, "credential helper `docker-credential-keep`");
+        assert_eq!(
+            kept.to_string(),
+            "credential helper `docker-credential-keep`"
+        );
         let kept: serde_json::Value = serde_json::from_str(&place.read("kept")).unwrap();
         assert_eq!(
             kept,

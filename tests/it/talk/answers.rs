@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use serde_json::{Value, json};
 
 use super::{CONFIG_MAP, etcd};
-use crate::support::{MockRegistry, Sandbox};
+use crate::support::{Auth, MockRegistry, Modes, PASSWORD, Sandbox, USER};
 
 fn answer(sandbox: &Sandbox, words: &[&str]) -> Value {
     let ran = sandbox.run(words.iter().chain(&["--format", "json"]));
@@ -237,4 +237,23 @@ fn an_answer_that_cannot_be_written_is_no_success() {
             .assert_code(12)
             .assert_stderr_has("cannot write to stdout");
     }
+}
+
+#[test]
+fn a_login_says_where_the_credential_is_kept() {
+    let sandbox = Sandbox::new();
+    let registry = MockRegistry::start(Modes {
+        auth: Auth::Basic,
+        ..Modes::default()
+    });
+    let host = registry.host();
+    sandbox.secret(PASSWORD);
+    let file = ["--registry-config", "a`b.json", "--format", "json"];
+    let login = ["login", host, "-u", USER, "--password-stdin"];
+    let ran = sandbox
+        .bundle(login.iter().chain(&file))
+        .stdin(PASSWORD)
+        .run();
+    let value = ran.ok().json();
+    assert_eq!(value, json!({ "registry": host, "keptIn": "a`b.json" }));
 }

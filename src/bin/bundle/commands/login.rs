@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use manifest_bundle::credential::Credentials;
-use manifest_bundle::docker_config::{self, Sources};
+use manifest_bundle::docker_config::{self, Kept, Sources};
 use manifest_bundle::reference::Registry as Host;
 use manifest_bundle::store::registry;
 use manifest_bundle::{Error, Kind, Result};
@@ -62,9 +62,13 @@ pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     settings
         .talk
         .say(format!("logged in to {}; kept in {kept}", args.host));
+    let kept_in = match &kept {
+        Kept::File(path) => path.to_string_lossy().into_owned(),
+        Kept::Helper(name) => format!("docker-credential-{name}"),
+    };
     Ok(Answer::new(
         String::new(),
-        json!({ "registry": args.host.to_string(), "keptIn": kept.replace('`', "") }),
+        json!({ "registry": args.host.to_string(), "keptIn": kept_in }),
     ))
 }
 
