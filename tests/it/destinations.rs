@@ -365,6 +365,36 @@ fn init_says_what_it_needs_and_leaves_what_is_said_already() {
 }
 
 #[test]
+fn files_without_metadata_are_told_from_a_bundle() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "bare/a.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+    );
+    sandbox
+        .run(["validate", "bare"])
+        .ok()
+        .assert_stderr_has("there is no metadata, so the objects alone are checked");
+    let ran = sandbox.run([
+        "validate",
+        "bare",
+        "--package",
+        "demo",
+        "--version",
+        "1.0.0",
+    ]);
+    assert!(!ran.ok().stderr().contains("no metadata"), "{ran}");
+    let ran = sandbox.run(["verify", "bare"]);
+    ran.assert_code(11).assert_stderr_has(
+        "`bundle init` writes it, and `bundle pack` takes --package P --version V",
+    );
+    let ran = sandbox.run(["render", "bare", "--package", "demo"]);
+    ran.assert_code(10).assert_stderr_has(
+        "writes the metadata of a directory with `manifests/`, and `bundle pack` that of any",
+    );
+}
+
+#[test]
 fn a_registry_without_a_repository_is_told_from_a_name() {
     let sandbox = Sandbox::new();
     bundle_dir(sandbox.path("etcd"), "etcd", "1.0.0", None);

@@ -51,7 +51,7 @@ fn a_lock_on_stdout_is_no_file_and_says_whose_it_is() {
     assert!(!sandbox.path("-").exists() && !sandbox.path(LOCK).exists());
     for command in ["lock", "images"] {
         let ran = sandbox.run([command, "in", "--format", "json"]);
-        let value: Value = serde_json::from_str(ran.ok().stdout()).unwrap();
+        let value = ran.ok().json();
         assert_eq!(value["package"], "demo", "{command}");
         assert_eq!(value["version"], "1.0.0", "{command}");
         assert_eq!(value["digest"], Value::Null, "{command}");

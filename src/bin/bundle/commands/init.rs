@@ -31,7 +31,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     args.identity.tell(&settings.talk);
     let identity = args.identity.identity()?;
-    refuse_what_cannot_begin(&args.directory, &identity)?;
+    if std::fs::symlink_metadata(args.directory.join(metadata::FILE)).is_ok() {
+        return Err(exists_already(&args.directory));
+    }
+    expect_identity(&identity)?;
     let completed =
         metadata::complete(None, &identity, None, &Annotations::new(), &settings.limits)?;
     let name = completed.metadata.package.as_str();
@@ -75,19 +78,8 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     Ok(Answer::new(args.directory.to_string_lossy(), value))
 }
 
-/// Refuses a directory that says what it is already, one whose objects are not where they would be looked for, and a call that
-/// does not say what the bundle will be.
-fn refuse_what_cannot_begin(directory: &Path, identity: &Identity) -> Result<()> {
-    let text = shown(&directory.to_string_lossy());
-    let file = directory.join(metadata::FILE);
-    if std::fs::symlink_metadata(&file).is_ok() {
-        let file = shown(&file.to_string_lossy());
-        return Err(
-            Error::conflict(format!("`{file}` exists already")).hint(format!(
-                "change it in an editor, and `bundle validate {text}` checks it; or remove it and run this again"
-            )),
-        );
-    }
+/// Refuses a call that does not say what the bundle will be.
+fn expect_identity(identity: &Identity) -> Result<()> {
     let said = |key: &str| identity.annotations.contains_key(key);
     let flags: Vec<&str> = [
         (
@@ -151,13 +143,17 @@ fn add(directory: &Path, content: &Content) -> Result<()> {
     let file = directory.join(metadata::FILE);
     match directory::write_file(&file, content, &WriteOptions::default()) {
         Ok(_) => Ok(()),
-        // Replacing what an author wrote is no beginning, so there is no flag for it.
-        Err(error) if error.kind() == Kind::Conflict => {
-            let file = shown(&file.to_string_lossy());
-            Err(error.hint(format!(
-                "change it in an editor, or remove `{file}` and run it again"
-            )))
-        }
+        // Somebody wrote it meanwhile.
+        Err(error) if error.kind() == Kind::Conflict => Err(exists_already(directory)),
         Err(error) => Err(error),
     }
+}
+
+/// The error about a directory that says what it is: replacing what an author wrote is no beginning, so there is no flag for it.
+fn exists_already(directory: &Path) -> Error {
+    let text = shown(&directory.to_string_lossy());
+    let file = shown(&directory.join(metadata::FILE).to_string_lossy());
+    Error::conflict(format!("`{file}` exists already")).hint(format!(
+        "change it in an editor, and `bundle validate {text}` checks it; or remove it and run this again"
+    ))
 }

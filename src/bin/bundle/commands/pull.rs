@@ -16,7 +16,7 @@ use super::ahead::look_ahead;
 use super::pack::write_or_tell;
 use super::push::total_size;
 use super::record::Record;
-use super::repository::is_host;
+use super::repository::of_host;
 use super::resolve::{self, ChannelArgs};
 use super::source::{self, PackArgs};
 use super::verify::tell_unchecked;
@@ -136,11 +136,9 @@ fn not_pulled(source: &Location) -> Error {
     error.hint(match source {
         Location::Path(path) if !path.exists() => {
             let text = source.to_string();
-            if is_host(&text) {
-                format!("that is a registry: write the repository, too: `{text}/REPOSITORY:TAG`")
-            } else {
+            of_host(&text, ":TAG").unwrap_or_else(|| {
                 format!("write its registry, too: `HOST/{text}`; for Docker Hub `docker.io/{text}`")
-            }
+            })
         }
         _ => format!("`bundle unpack {source}` unpacks what is here already"),
     })

@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::channel;
 use super::pack::dry_run_answer;
 use super::record::{Record, insert_names, said};
-use super::repository::not_pushed;
+use super::repository::of_host;
 use super::source::{self, PackArgs};
 use crate::args::{AccessArgs, TransferArgs, tag, word};
 use crate::output::Answer;
@@ -66,11 +66,11 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, settings: &Settings) -> Result<Answer> {
     let reach = settings.reach(&args.access.access())?;
     if matches!(args.destination, Location::Path(_) | Location::Stream) {
-        return Err(Error::usage(format!(
-            "`{}` is no registry and no layout",
-            args.destination
-        ))
-        .hint(not_pushed(&args.destination.to_string())));
+        let text = args.destination.to_string();
+        let hint = of_host(&text, "").unwrap_or_else(|| {
+            format!("for Docker Hub write `docker.io/{text}`; for a file use `bundle pack -o` or `bundle copy`")
+        });
+        return Err(Error::usage(format!("`{text}` is no registry and no layout")).hint(hint));
     }
     let opened = source::open(&args.source, &args.pack, &reach, settings).await?;
     let manifest = opened.manifest(&reach).await?;

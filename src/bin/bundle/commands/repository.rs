@@ -30,12 +30,11 @@ pub(super) fn parse(text: &str) -> std::result::Result<Location, String> {
         Location::Layout { entry, .. } if entry.name.is_none() && entry.digest.is_none() => {
             Ok(location)
         }
-        _ if is_host(text) => Err(format!(
-            "is a registry: write the repository, too: `{text}/REPOSITORY`"
-        )),
-        _ => Err(format!(
-            "is neither HOST/REPOSITORY nor oci:DIR; for Docker Hub write `docker.io/{text}`"
-        )),
+        _ => Err(of_host(text, "").unwrap_or_else(|| {
+            format!(
+                "is neither HOST/REPOSITORY nor oci:DIR; for Docker Hub write `docker.io/{text}`"
+            )
+        })),
     }
 }
 
@@ -60,21 +59,16 @@ pub(super) fn open_to_write(location: &Location, reach: &Reach) -> Result<Arc<dy
     })
 }
 
-/// Tells whether a word is more likely the name of a registry than that of a repository: it has a port behind a host.
-pub(super) fn is_host(text: &str) -> bool {
-    let Some((host, port)) = text.rsplit_once(':') else {
-        return text == "localhost";
+/// Says of a word that is more likely the name of a registry than that of a repository, having a port behind a host, what to
+/// write instead; `rest` is what follows the repository.
+pub(super) fn of_host(text: &str, rest: &str) -> Option<String> {
+    let is_host = match text.rsplit_once(':') {
+        None => text == "localhost",
+        Some((host, port)) => {
+            port.parse::<u16>().is_ok() && (host == "localhost" || host.contains(['.', ']']))
+        }
     };
-    let is_port = port.parse::<u16>().is_ok();
-    is_port && (host == "localhost" || host.contains(['.', ']']))
-}
-
-/// Says what to write instead of something that is neither in a registry nor in a layout.
-pub(super) fn not_pushed(text: &str) -> String {
-    if is_host(text) {
-        return format!("that is a registry: write the repository, too: `{text}/REPOSITORY`");
-    }
-    format!(
-        "for Docker Hub write `docker.io/{text}`; for a file use `bundle pack -o` or `bundle copy`"
-    )
+    is_host.then(|| {
+        format!("that is a registry: write the repository, too: `{text}/REPOSITORY{rest}`")
+    })
 }
