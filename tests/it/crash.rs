@@ -12,6 +12,7 @@
 mod disk;
 mod many;
 mod scene;
+mod threads;
 mod trace;
 
 use std::collections::BTreeSet;

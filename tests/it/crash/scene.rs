@@ -28,6 +28,8 @@ pub(super) struct Scene {
     args: Vec<String>,
     again: Vec<String>,
     stdin: &'static str,
+    /// Whether calls on other threads are disturbed too; each thread counts its own.
+    threads: bool,
     old: Snapshot,
     new: Snapshot,
 }
@@ -63,6 +65,25 @@ impl Scene {
             sandbox.run(["unpack", "1.tar", "-o", "out"]).ok();
         }
         Self::new("unpack", Kind::Path, sandbox, None, args, force)
+    }
+
+    /// Unpacks more files than are put on disk one by one.
+    pub(super) fn unpack_many(force: bool) -> Self {
+        let sandbox = sources();
+        for n in 0..60 {
+            let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: n{n}}}\n");
+            sandbox.write(format!("2.0.0/manifests/n{n:02}.yaml"), text);
+        }
+        sandbox
+            .run(["pack", "2.0.0", "-o", "2.tar", "--force"])
+            .ok();
+        if force {
+            sandbox.run(["unpack", "1.tar", "-o", "out"]).ok();
+        }
+        let args = "unpack 2.tar -o out";
+        let mut scene = Self::new("unpack many", Kind::Path, sandbox, None, args, force);
+        scene.threads = true;
+        scene
     }
 
     pub(super) fn pull(force: bool) -> Self {
@@ -141,6 +162,8 @@ impl Scene {
             again: args.clone(),
             args,
             stdin: "",
+            // The credential file is written on a second thread.
+            threads: kind == Kind::Credential,
             new: old.clone(),
             old,
         }
@@ -183,8 +206,7 @@ impl Scene {
         let mut flags = vec!["-y".to_owned(), "-s0".into(), "-o".into()];
         flags.push(self.log_file().display().to_string());
         flags.push(format!("-etrace={CALLS}"));
-        // The credential file is written on a second thread.
-        flags.extend((self.kind == Kind::Credential).then(|| "-f".to_owned()));
+        flags.extend(self.threads.then(|| "-f".to_owned()));
         flags.extend(inject.map(|how| format!("-einject={how}")));
         self.sandbox
             .strace(&flags, &self.args)
